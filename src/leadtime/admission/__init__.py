@@ -1,0 +1,1 @@
+"""The webhook process. Empty until that work."""

@@ -1,0 +1,1 @@
+"""The schedule of ticks against a real cluster. Empty until that work."""

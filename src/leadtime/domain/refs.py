@@ -1,0 +1,44 @@
+"""Names of things in the cluster, and the scopes a decision can be about."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class WorkloadRef:
+    """A scalable object: ``Deployment`` serving/chat."""
+
+    namespace: str
+    name: str
+    kind: str = "Deployment"
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, the form used in reports and as a scope's name."""
+        return f"{self.namespace}/{self.name}"
+
+
+class ScopeKind(StrEnum):
+    """What a decision is about. At most one decision per scope and tick."""
+
+    WORKLOAD = "workload"
+    QUEUE = "queue"
+    POOL = "pool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Scope:
+    """One workload, one queue or one node pool."""
+
+    kind: ScopeKind
+    name: str
+
+    @property
+    def key(self) -> str:
+        """``workload:serving/chat``."""
+        return f"{self.kind.value}:{self.name}"
+
+
+def workload_scope(ref: WorkloadRef) -> Scope:
+    """The scope of one workload."""
+    return Scope(kind=ScopeKind.WORKLOAD, name=ref.key)

@@ -1,0 +1,1 @@
+"""Demand models behind one interface, surge detector, lead-time learner: series and samples → forecasts."""

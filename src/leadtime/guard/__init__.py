@@ -1,0 +1,1 @@
+"""Rules that judge one requested change: cap, rate, missing data, budget, expiry."""

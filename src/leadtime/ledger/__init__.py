@@ -1,0 +1,1 @@
+"""Append and read ticks. SQLite by default."""

@@ -1,0 +1,1 @@
+"""One tick as one function: (as_of, ports, policy, LoopState) → (Tick, LoopState)."""

@@ -1,0 +1,1 @@
+"""How Kubernetes itself decides, as pure functions: HPA, scheduler, ReplicaSet, node autoscalers."""

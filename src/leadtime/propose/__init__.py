@@ -1,0 +1,1 @@
+"""One file per agent: snapshot + assessment → proposals. Every agent speaks, none acts."""

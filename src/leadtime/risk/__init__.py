@@ -1,0 +1,1 @@
+"""Usage windows → failure probability. Filled by the failure-forecaster work; empty until then."""

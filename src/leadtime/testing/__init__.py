@@ -1,0 +1,1 @@
+"""Shipped builders, fake clock, fake sources, scenario runner."""

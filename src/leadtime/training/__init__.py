@@ -1,0 +1,1 @@
+"""Offline learning. Empty until that work."""
