@@ -1,4 +1,4 @@
-"""What a test may need from outside, in one place: real data, Go, Chromium. Absent → skip with the reason; in CI → failure."""
+"""What a test may need from outside: real data, Go, Chromium. Absent → skip with the reason; in CI → failure."""
 
 import os
 import shutil
@@ -30,7 +30,10 @@ def go() -> str:
     """Path of the Go toolchain."""
     found = shutil.which("go")
     if found is None:
-        _absent("LEADTIME_REQUIRE_GO", "no Go toolchain on PATH: the original controllers cannot be built to compare with")
+        _absent(
+            "LEADTIME_REQUIRE_GO",
+            "no Go toolchain on PATH: Kubernetes' own controllers cannot be built to compare with",
+        )
     return str(found)
 
 

@@ -1,9 +1,9 @@
-"""The incident of story C as demand: a form, a seed and whether to vary → fifteen-second rates for the scored day and the days before.
+"""The incident of story C as demand: form, seed, vary or not → rates for the scored day and the seven before.
 
-Calibrated in the pinned case: 0.60 of N·c all day; from 06:00 a rise to 1.30 of N·c, held to 06:40, gone by 06:45; noise
-of 1 % (first-order autoregression, 0.97 per 15 s). N is the workload's minReplicas, c a ready pod's capacity. *recurring* and *ramp* rise over
-20 minutes, *sudden* over 60 seconds. In *recurring* the seven days before had a surge around the same time; in the two
-others it is the first time.
+Calibrated in the pinned case: 0.60 of N·c all day; from 06:00 a rise to 1.30 of N·c, held to 06:40, gone by 06:45;
+noise of 1 % (first-order autoregression, 0.97 per 15 s). N is the workload's minReplicas, c a ready pod's capacity.
+*recurring* and *ramp* rise over 20 minutes, *sudden* over 60 seconds. In *recurring* the seven days before had a surge
+around the same time; in the two others it is the first time.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
-
 from leadtime.simulate.demand_trace import DemandTrace
 
 STEP_S = 15
@@ -56,15 +55,16 @@ class IncidentDay:
 def _surge(rng: np.random.Generator, rise_s: int, jitter_s: int, height_ratio: float) -> DaySurge:
     """One day's surge around the usual time and height, uniform within the two tolerances."""
     onset = ONSET_S + int(rng.uniform(-jitter_s, jitter_s) // STEP_S) * STEP_S
-    return DaySurge(onset_s=onset, peak_ratio=PEAK_RATIO * float(rng.uniform(1 - height_ratio, 1 + height_ratio)), rise_s=rise_s)
+    peak_ratio = PEAK_RATIO * float(rng.uniform(1 - height_ratio, 1 + height_ratio))
+    return DaySurge(onset_s=onset, peak_ratio=peak_ratio, rise_s=rise_s)
 
 
 def draw_day(form: Form, *, seed: int, vary: bool) -> IncidentDay:
     """Draw the scored day and the seven before it.
 
-    Pinned (``vary`` False): the scored day is the calibrated one; in *recurring* the days before lie within ± 10 min and
-    ± 10 %. Varied: onset ± 15 min and height (the peak) ± 20 % for every day; in *recurring*, one time in ten the scored day has
-    no surge (``skipped``), one in five a day of the history had its surge at another hour instead (``decoy``).
+    Pinned (``vary`` False): the scored day is the calibrated one; in *recurring* the days before lie within ± 10 min
+    and ± 10 %. Varied: onset ± 15 min and height (the peak) ± 20 % for every day; in *recurring*, one time in ten the
+    scored day has no surge (``skipped``), one in five a day of the history had it at another hour (``decoy``).
     """
     rng = np.random.default_rng([seed, 6])
     rise = RISE_S[form.value]
@@ -112,8 +112,10 @@ def _noise(steps: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
 
 
 def incident_demand(day: IncidentDay, *, seed: int, min_replicas: int, capacity_per_pod_rps: float) -> DemandTrace:
-    """Rates in requests/s for the seven days before and the scored day, fifteen-second steps, starting at midnight."""
+    """Rates in requests/s for the seven days before and the scored day; fifteen-second steps from midnight on."""
     shape = np.concatenate([_day_shape(surge) for surge in (*day.history, day.scored)])
     noise = _noise(len(shape), np.random.default_rng([seed, 7]))
     rps = shape * noise * min_replicas * capacity_per_pod_rps
-    return DemandTrace(start_s=SCORED_DAY_S - HISTORY_DAYS * DAY_S, step_s=STEP_S, rps=np.asarray(rps, dtype=np.float64))
+    return DemandTrace(
+        start_s=SCORED_DAY_S - HISTORY_DAYS * DAY_S, step_s=STEP_S, rps=np.asarray(rps, dtype=np.float64)
+    )

@@ -1,7 +1,7 @@
-"""The oracle: all demand and every stage time known → the fewest pod-hours that keep enough pods ready, and what they look like.
+"""The oracle: all demand and every stage time known → the fewest pod-hours that keep enough pods ready.
 
-Pods are levels: level k is needed while need(t) ≥ k. A level's pod is bound a start-up before it is needed and deleted when it
-is not, except where the gap is shorter than the next start-up. Levels fill nodes in order; a node is ordered one
+Pods are levels: level k is needed while need(t) ≥ k. A level's pod is bound a start-up before it is needed and
+deleted when it is not, except where the gap is shorter than the next start-up. Levels fill nodes in order; a node is ordered one
 provisioning ahead of its first pod and given back as the node autoscaler would. Nothing can be ordered before the span
 begins: where physics forbids, pods come as early as it allows. Draws carry the same keys as in every other world.
 """
@@ -65,9 +65,9 @@ class OraclePlan:
 def needed_pods(
     rps: FloatColumn, *, capacity_per_pod_rps: float, target_ratio: float, min_replicas: int, max_replicas: int
 ) -> IntColumn:
-    """max(minReplicas, ceil(demand / (target·c))) per step, at most maxReplicas; a step without a value needs the last one's.
+    """max(minReplicas, ceil(demand / (target·c))) per step, at most maxReplicas.
 
-    Leading steps without a value need minReplicas.
+    A step without a value needs what the last one with a value needed; leading ones need minReplicas.
     """
     known = ~np.isnan(rps)
     last = np.maximum.accumulate(np.where(known, np.arange(len(rps)), -1))
