@@ -55,6 +55,7 @@ class WorkloadRun:
     busy_killed: IntColumn
     warm_killed: IntColumn
     floor_added: IntColumn  # pods leadtime's own floor raise added above the spec.replicas that stood
+    pool: str | None = None  # the pool its pods run on; None: any pool of the world
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
