@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from leadtime.simulate.demand_trace import DemandTrace
 
+from leadtime.simulate.demand_trace import DemandTrace
 from leadtime.simulate.oracle import needed_pods
 
 SLOT_S = 900

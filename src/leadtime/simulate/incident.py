@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
+
 from leadtime.simulate.demand_trace import DemandTrace
 
 STEP_S = 15

@@ -1,9 +1,10 @@
 """The oracle: all demand and every stage time known → the fewest pod-hours that keep enough pods ready.
 
 Pods are levels: level k is needed while need(t) ≥ k. A level's pod is bound a start-up before it is needed and
-deleted when it is not, except where the gap is shorter than the next start-up. Levels fill nodes in order; a node is ordered one
-provisioning ahead of its first pod and given back as the node autoscaler would. Nothing can be ordered before the span
-begins: where physics forbids, pods come as early as it allows. Draws carry the same keys as in every other world.
+deleted when it is not, except where the gap is shorter than the next start-up. Levels fill nodes in order; a node is
+ordered one provisioning ahead of its first pod and given back as the node autoscaler would. Nothing can be ordered
+before the span begins: where physics forbids, pods come as early as it allows. Draws carry the same keys as in every
+other world.
 """
 
 from collections.abc import Callable, Sequence
