@@ -1,0 +1,94 @@
+"""The loop's shadow record of plans → does acting pay here, with which plan, and why in one sentence."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatColumn = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowRecord:
+    """One entry a step: demand, the pods the HPA wanted, and the floor each plan asked for (NaN: none)."""
+
+    demand: FloatColumn
+    hpa_wanted: FloatColumn
+    plans: Mapping[str, FloatColumn]
+    step_s: int = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanScore:
+    """What one plan would have given: minutes short of capacity, pod-hours against the HPA's."""
+
+    name: str
+    shortfall_minutes: int
+    pod_hours_ratio_to_hpa: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """``act`` with ``plan``, or stand back; ``sentence`` says why with numbers. ``per_plan`` begins with ``hpa``."""
+
+    act: bool
+    plan: str | None
+    sentence: str
+    per_plan: tuple[PlanScore, ...]
+
+
+MIN_FEWER_RATIO = 0.05  # a plan must save a twentieth of the shortfall …
+MIN_FEWER_MINUTES = 2  # … and two minutes, or it is luck
+NOT_SERVED_RATIO = 0.001  # DESIGN §6: a minute is short when more than 0.1 % goes unserved
+
+
+def judge_worth(record: ShadowRecord, *, capacity_per_pod: float, pod_lead_s: float, max_extra_ratio: float) -> Worth:
+    """Compare every plan with the HPA alone on the record; see ``Worth``."""
+    hpa = _score("hpa", record, None, capacity_per_pod, pod_lead_s)
+    scores = tuple(_score(n, record, f, capacity_per_pod, pod_lead_s) for n, f in sorted(record.plans.items()))
+    affordable = [s for s in scores if s.pod_hours_ratio_to_hpa <= 1.0 + max_extra_ratio]
+    best = min(affordable, key=lambda s: (s.shortfall_minutes, s.pod_hours_ratio_to_hpa), default=None)
+    act, sentence = _verdict(hpa, best, scores, max_extra_ratio)
+    return Worth(act=act, plan=best.name if act and best else None, sentence=sentence, per_plan=(hpa, *scores))
+
+
+def _verdict(
+    hpa: PlanScore, best: PlanScore | None, scores: tuple[PlanScore, ...], max_extra_ratio: float
+) -> tuple[bool, str]:
+    if best is None:
+        cheapest = min((s.pod_hours_ratio_to_hpa for s in scores), default=float("nan"))
+        return False, (
+            f"prediction does not pay here: no plan stays within {1 + max_extra_ratio:.2f} × the HPA's pod-hours "
+            f"(the cheapest takes {cheapest:.2f} ×)"
+        )
+    fewer = hpa.shortfall_minutes - best.shortfall_minutes
+    numbers = (
+        f"{best.shortfall_minutes} minutes short instead of {hpa.shortfall_minutes} with the HPA alone, "
+        f"at {best.pod_hours_ratio_to_hpa:.2f} × its pod-hours"
+    )
+    if fewer < MIN_FEWER_MINUTES or fewer < MIN_FEWER_RATIO * hpa.shortfall_minutes:
+        return False, f"prediction does not pay here: the best plan, {best.name}, gives {numbers}"
+    return True, f"prediction pays: plan {best.name} gives {numbers}"
+
+
+def _score(
+    name: str, record: ShadowRecord, floor: FloatColumn | None, capacity_per_pod: float, pod_lead_s: float
+) -> PlanScore:
+    hpa = np.asarray(record.hpa_wanted, dtype=float)
+    wanted = hpa if floor is None else np.fmax(hpa, floor)
+    delay = int(-(-pod_lead_s // record.step_s))
+    short = record.demand > ready_after(wanted, delay) * capacity_per_pod * (1.0 + NOT_SERVED_RATIO)
+    ratio = float(np.nansum(wanted) / np.nansum(hpa)) if np.nansum(hpa) > 0 else 1.0
+    return PlanScore(
+        name=name, shortfall_minutes=int(np.sum(short) * record.step_s // 60), pod_hours_ratio_to_hpa=ratio
+    )
+
+
+def ready_after(wanted: FloatColumn, delay_steps: int) -> FloatColumn:
+    """Pods ready when each comes ``delay_steps`` after it was wanted and leaves at once.
+
+    A pod is ready now if it was wanted in every step of the last ``delay_steps``: the minimum over that window.
+    """
+    held = np.concatenate((np.full(delay_steps, wanted[0] if wanted.size else 0.0), wanted))
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(held, delay_steps + 1).min(axis=1))
