@@ -1,0 +1,243 @@
+"""The nouns of placement: what a pod asks for, what a node has, and what a pod leaves when it is put on a node.
+
+Amounts are whole numbers, as in kube-scheduler: ``cpu`` in millicores, ``memory`` and ``ephemeral-storage`` in bytes,
+every other resource in pieces. A share of one GPU is not a resource of Kubernetes; it is counted per device in
+milli-GPU, as schedulers that share GPUs (KAI) do.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+CPU = "cpu"
+MEMORY = "memory"
+GPU = "nvidia.com/gpu"
+WHOLE_GPU_MILLI = 1000
+CORDON_TAINT = "node.kubernetes.io/unschedulable"
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+class Effect(StrEnum):
+    """What a taint does. PreferNoSchedule never forbids a node."""
+
+    NO_SCHEDULE = "NoSchedule"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+    NO_EXECUTE = "NoExecute"
+
+
+class TolerationOperator(StrEnum):
+    """Equal compares the value, Exists does not. (Gt and Lt are behind a gate that is off in 1.37: left out.)"""
+
+    EQUAL = "Equal"
+    EXISTS = "Exists"
+
+
+class Operator(StrEnum):
+    """How a node-affinity requirement reads a label."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taint:
+    """A mark on a node that keeps pods away unless they tolerate it."""
+
+    key: str
+    effect: Effect
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toleration:
+    """An empty ``key`` (with Exists) tolerates every key; ``effect`` None tolerates every effect."""
+
+    key: str = ""
+    operator: TolerationOperator = TolerationOperator.EQUAL
+    value: str = ""
+    effect: Effect | None = None
+
+    def tolerates(self, taint: Taint) -> bool:
+        """True when this toleration alone covers ``taint``."""
+        if self.effect is not None and self.effect is not taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        return self.operator is TolerationOperator.EXISTS or self.value == taint.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """One expression about one label. Gt and Lt take exactly one integer in ``values``."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """As Kubernetes' label selector: NotIn holds for an absent label, Gt and Lt do not."""
+        value = labels.get(self.key)
+        match self.operator:
+            case Operator.EXISTS:
+                return value is not None
+            case Operator.DOES_NOT_EXIST:
+                return value is None
+            case Operator.IN:
+                return value is not None and value in self.values
+            case Operator.NOT_IN:
+                return value is None or value not in self.values
+            case Operator.GT | Operator.LT:
+                return self._compares(value)
+
+    def _compares(self, value: str | None) -> bool:
+        left = _integer(value)
+        right = _integer(self.values[0]) if len(self.values) == 1 else None
+        if left is None or right is None:
+            return False
+        return left > right if self.operator is Operator.GT else left < right
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AffinityTerm:
+    """All ``requirements`` must hold. A term without any matches no node."""
+
+    requirements: tuple[Requirement, ...]
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """True when every requirement holds for a node with these labels."""
+        return bool(self.requirements) and all(requirement.matches(labels) for requirement in self.requirements)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodShape:
+    """What one pod asks of a node.
+
+    ``gpu_milli``: a share of one GPU, 1–999 milli-GPU on a single device, 0 for none; a pod asks for whole GPUs
+    (``requests[GPU]``) or for a share, not for both. ``affinity`` None = no required node affinity; else one of the
+    terms must match (an empty tuple matches no node). Raises ValueError for amounts below 0 or a share out of range.
+    """
+
+    requests: Mapping[str, int] = field(default_factory=dict)
+    gpu_milli: int = 0
+    tolerations: tuple[Toleration, ...] = ()
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: tuple[AffinityTerm, ...] | None = None
+    priority: int = 0
+    may_preempt: bool = True  # False = preemptionPolicy: Never
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for resource, amount in self.requests.items():
+            if amount < 0:
+                raise ValueError(f"pod {self.name}: requests {amount} of {resource}, must be 0 or more")
+        if not 0 <= self.gpu_milli < WHOLE_GPU_MILLI:
+            raise ValueError(f"pod {self.name}: gpu_milli is {self.gpu_milli}, must be 0–999 (whole GPUs are requests)")
+        if self.gpu_milli and self.requests.get(GPU, 0):
+            raise ValueError(f"pod {self.name}: asks for whole GPUs and for a share of one, must be one of both")
+
+    def tolerates(self, taint: Taint) -> bool:
+        """True when one of the pod's tolerations covers ``taint``."""
+        return any(toleration.tolerates(taint) for toleration in self.tolerations)
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """True when the node selector and the required node affinity both accept a node with these labels."""
+        if any(labels.get(key) != value for key, value in self.node_selector.items()):
+            return False
+        return self.affinity is None or any(term.matches(labels) for term in self.affinity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeShape:
+    """What one node has and what pods on it have requested.
+
+    ``requested[GPU]`` counts whole GPUs in use, a shared device as one. ``shared_gpu_free_milli``: what is free on each
+    shared device; a device with all 1,000 free is a whole GPU again. An absent resource is 0: the node does not
+    advertise it (a GPU node before its device plugin registered).
+    """
+
+    name: str
+    allocatable: Mapping[str, int]
+    requested: Mapping[str, int] = field(default_factory=dict)
+    shared_gpu_free_milli: tuple[int, ...] = ()
+    max_pods: int = 110  # kubelet's default
+    pods: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+
+    def free(self, resource: str) -> int:
+        """Pieces of ``resource`` not requested; below 0 on an overcommitted node."""
+        free = self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
+        if resource == GPU:
+            free += self.shared_gpu_free_milli.count(WHOLE_GPU_MILLI)
+        return free
+
+    def shared_device_for(self, gpu_milli: int) -> int | None:
+        """Index of the fullest shared device with ``gpu_milli`` free; None when a whole GPU must be opened."""
+        fitting = [
+            (free, device)
+            for device, free in enumerate(self.shared_gpu_free_milli)
+            if gpu_milli <= free < WHOLE_GPU_MILLI
+        ]
+        return min(fitting)[1] if fitting else None
+
+    def with_pod(self, pod: PodShape) -> "NodeShape":
+        """A copy with ``pod`` on it. Does not ask whether it fits."""
+        requested = dict(self.requested)
+        for resource, amount in pod.requests.items():
+            requested[resource] = requested.get(resource, 0) + amount
+        node = replace(self, requested=requested, pods=self.pods + 1)
+        return node._with_share(pod.gpu_milli) if pod.gpu_milli else node
+
+    def without_pod(self, pod: PodShape, device: int | None = None) -> "NodeShape":
+        """A copy without ``pod``. ``device``: index of the shared device it used; needed for a pod with a share."""
+        requested = dict(self.requested)
+        for resource, amount in pod.requests.items():
+            requested[resource] = requested.get(resource, 0) - amount
+        shared = list(self.shared_gpu_free_milli)
+        if pod.gpu_milli:
+            if device is None:
+                raise ValueError(f"node {self.name}: which shared GPU pod {pod.name} leaves is not given")
+            shared[device] += pod.gpu_milli
+        return replace(self, requested=requested, pods=self.pods - 1, shared_gpu_free_milli=tuple(shared))
+
+    def _with_share(self, gpu_milli: int) -> "NodeShape":
+        shared = list(self.shared_gpu_free_milli)
+        requested = dict(self.requested)
+        device = self.shared_device_for(gpu_milli)
+        if device is None and WHOLE_GPU_MILLI in shared:
+            device = shared.index(WHOLE_GPU_MILLI)
+        if device is None:
+            shared.append(WHOLE_GPU_MILLI)
+            requested[GPU] = requested.get(GPU, 0) + 1
+            device = -1
+        shared[device] -= gpu_milli
+        return replace(self, requested=requested, shared_gpu_free_milli=tuple(shared))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedPod:
+    """A pod that stands on a node. ``gpu_device``: index of its shared device; None for a pod without a share."""
+
+    shape: PodShape
+    started_s: float
+    gpu_device: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OccupiedNode:
+    """A node and the pods on it; ``node.requested`` already contains them."""
+
+    node: NodeShape
+    pods: tuple[PlacedPod, ...] = ()
+
+
+def _integer(text: str | None) -> int | None:
+    # Not int() alone: Python also reads " 5 " and "1_000", which Go does not.
+    return int(text) if text is not None and _INTEGER.fullmatch(text) else None
