@@ -1,1 +1,5 @@
-"""One file a command; wires the parts."""
+"""One file a command; wires the parts. ``main`` turns every mistake into one line and an exit code."""
+
+from leadtime.cli.entry import main
+
+__all__ = ["main"]

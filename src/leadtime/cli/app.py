@@ -1,0 +1,19 @@
+"""All commands under one name. A command's file imports typer and option types; the work is imported when it runs."""
+
+import typer
+
+from leadtime.cli import dashboard, demo, policy, replay
+
+app = typer.Typer(
+    name="leadtime",
+    help="Capacity decisions for Kubernetes that arrive in time, and say why.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
+app.command("replay", epilog=replay.EXAMPLE)(replay.replay)
+app.command("dashboard", epilog=dashboard.EXAMPLE)(dashboard.dashboard)
+app.add_typer(policy.app, name="policy")

@@ -1,0 +1,87 @@
+"""``leadtime replay``: a demand file through the loop in virtual time → score card. The work is in ``replay_run``."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leadtime.cli.options import ReplayOptions, parse_duration, parse_instant, parse_where
+from leadtime.sources.demand_file_options import Aggregate, DemandFileOptions, OnDuplicate, TimeUnit, ValueUnit
+
+EXAMPLE = (
+    "Example: `leadtime replay --demand ingress.csv --time-column timestamp --value-column value "
+    "--capacity-per-pod 20000 --scenario gpu-40min --out out`"
+)
+WARM_UP = timedelta(days=7)
+
+_Demand = Annotated[Path, typer.Option(metavar="FILE", help="CSV or Parquet; at most 200 MB and 5,000,000 rows.")]
+_TimeColumn = Annotated[str, typer.Option(metavar="COL", help="Column of times.")]
+_ValueColumn = Annotated[str, typer.Option(metavar="COL", help="Column of demand.")]
+_Capacity = Annotated[float, typer.Option(metavar="RPS", help="Requests/s one ready pod serves.")]
+_Scenario = Annotated[str, typer.Option(metavar="NAME|FILE", help="Cluster and stage times, such as gpu-40min.")]
+_Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for report.json, report.html and ticks.sqlite.")]
+_TimeUnit = Annotated[TimeUnit | None, typer.Option(help="Times are numbers in this unit.")]
+_Start = Annotated[datetime | None, typer.Option(parser=parse_instant, metavar="TIME", help="The instant of number 0.")]
+_ZONE_HELP = "Zone of times without an offset, such as Europe/Berlin; else UTC."
+_TimeZone = Annotated[str | None, typer.Option(metavar="ZONE", help=_ZONE_HELP)]
+_GroupBy = Annotated[str | None, typer.Option(metavar="COL", help="One series a value of this column ...")]
+_Aggregate = Annotated[Aggregate | None, typer.Option(help="... put together as their sum (if left out) or mean.")]
+_OnDuplicate = Annotated[OnDuplicate, typer.Option(help="Rows with equal times.")]
+_ValueUnit = Annotated[ValueUnit, typer.Option(help="Requests per second, or counted per minute.")]
+_Where = Annotated[list[str] | None, typer.Option(metavar="COL=VALUE", help="Keep such rows only; repeatable.")]
+_Policy = Annotated[Path | None, typer.Option(metavar="FILE", help="Thresholds; 'leadtime policy show' lists them.")]
+_KillAt = Annotated[
+    datetime | None, typer.Option(parser=parse_instant, metavar="TIME", help="Throw the kill switch then.")
+]
+_WARM_UP_HELP = "Seen but not scored at the beginning, such as 1h; 7d if left out."
+_WarmUp = Annotated[timedelta | None, typer.Option(parser=parse_duration, metavar="DURATION", help=_WARM_UP_HELP)]
+_Seed = Annotated[int, typer.Option(min=0, help="Which draw; equal seeds give equal bytes.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print report.json on stdout too.")]
+
+
+def replay(
+    *,
+    demand: _Demand,
+    time_column: _TimeColumn,
+    value_column: _ValueColumn,
+    capacity_per_pod: _Capacity,
+    scenario: _Scenario,
+    out: _Out,
+    time_unit: _TimeUnit = None,
+    start: _Start = None,
+    time_zone: _TimeZone = None,
+    group_by: _GroupBy = None,
+    aggregate: _Aggregate = None,
+    on_duplicate: _OnDuplicate = OnDuplicate.ERROR,
+    value_unit: _ValueUnit = ValueUnit.RPS,
+    where: _Where = None,
+    policy: _Policy = None,
+    kill_at: _KillAt = None,
+    warm_up: _WarmUp = None,
+    seed: _Seed = 0,
+    json: _Json = False,
+) -> None:
+    """Replay a demand series beside HPA alone and beside an oracle."""
+    from leadtime.cli import replay_run
+
+    file = DemandFileOptions(
+        time_column=time_column, value_column=value_column, time_unit=time_unit, start=start, time_zone=time_zone,
+        group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit,
+        where=parse_where(where or ()),
+    )  # fmt: skip
+    options = ReplayOptions(
+        demand=demand, file=file, capacity_per_pod_rps=_positive(capacity_per_pod), scenario=scenario,
+        policy_path=policy, kill_at=kill_at, warm_up=WARM_UP if warm_up is None else warm_up, seed=seed, out=out,
+        json=json,
+    )  # fmt: skip
+    replay_run.run(options)
+
+
+def _positive(capacity_per_pod_rps: float) -> float:
+    """A pod that serves nothing, or endlessly much, cannot be scaled."""
+    if not 0 < capacity_per_pod_rps < float("inf"):
+        raise typer.BadParameter(
+            f"--capacity-per-pod is {capacity_per_pod_rps:g} requests/s, must be above 0 and finite"
+        )
+    return capacity_per_pod_rps
