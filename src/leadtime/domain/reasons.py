@@ -13,6 +13,7 @@ class Reason(StrEnum):
     STEADY_HEADROOM = "SteadyHeadroom"
     MISSING_DATA_HOLD = "MissingDataHold"
     RENEWED = "Renewed"
+    FORECAST_BEATS_LAST_VALUE = "ForecastBeatsLastValue"
     # why something was lowered or given back
     FORECAST_BELOW_FLOOR = "ForecastBelowFloor"
     LAPSED = "Lapsed"

@@ -159,6 +159,9 @@ class ForecastPolicy(Section):
         le=0.5,
     )
     score_window_s: int = threshold(604_800, "s", "A week of errors decides.", ge=3600, le=2_678_400)
+    time_zone: str = threshold(
+        "UTC", "IANA name", "Days are compared by the users' local time, which clock changes shift against UTC."
+    )
 
 
 class SurgePolicy(Section):
@@ -182,6 +185,12 @@ class SurgePolicy(Section):
         "A rise is carried on for at most a quarter of an hour: beyond that nothing is known.",
         ge=60,
         le=7200,
+    )
+    max_extrapolation_ratio: float = threshold(
+        1.0, "share of the demand now", "A carried-on rise at most doubles demand: a jump is not a ramp.", ge=0, le=10
+    )
+    min_level_ratio: float = threshold(
+        0.25, "share of the last day's mean", "Ten requests at night may become thirty; nobody waits.", ge=0, le=5
     )
 
 
