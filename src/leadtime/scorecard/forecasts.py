@@ -6,12 +6,11 @@ the same points: those where every one of them, and the actual value, is known.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
 import numpy as np
 
-from leadtime.domain.tick import Tick, WorkloadAssessment
 from leadtime.scorecard import windows
+from leadtime.scorecard.digest import HORIZON_S, TickDigest
 from leadtime.scorecard.run import FloatColumn, IntColumn, WorkloadRun
 from leadtime.scorecard.surges import SurgeScore
 
@@ -19,7 +18,6 @@ WITHIN_RATIO = 0.10
 MIN_ROOM_RATIO = 0.03  # DESIGN §6: skill is null where ceiling − naive is below this
 CEILING_MINUTES = 11  # centred: 5 before, the minute itself, 5 after
 NAIVE_MEAN_MINUTES = 5
-HORIZON_S = 600  # ten minutes, as in the table that closes the data folder's README
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,33 +57,21 @@ class ForecastScore:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
-def points_from_ticks(ticks: Sequence[Tick], workload: str, horizon_s: int = HORIZON_S) -> ForecastPoints:
-    """What each tick expected ``horizon_s`` later: the element of its path that holds that instant."""
-    rows = [
-        (tick.as_of, forecast)
+def points_from(ticks: Sequence[TickDigest], workload: str) -> ForecastPoints:
+    """What each tick expected ten minutes later."""
+    found = [
+        (tick.as_of_s, state.forecast)
         for tick in ticks
-        for assessment in tick.assessments
-        if assessment.ref.key == workload and (forecast := _at_horizon(assessment, horizon_s)) is not None
+        for state in tick.workloads
+        if state.workload == workload and state.forecast is not None
     ]
-    bounds = np.array([bound for _, bound in rows], dtype=np.float64).reshape(len(rows), 3)
     return ForecastPoints(
-        issued_at_s=np.array([round(as_of.timestamp()) for as_of, _ in rows], dtype=np.int64),
-        horizon_s=np.full(len(rows), horizon_s, dtype=np.int64),
-        expected=bounds[:, 0],
-        lower=bounds[:, 1],
-        upper=bounds[:, 2],
+        issued_at_s=np.array([as_of_s for as_of_s, _ in found], dtype=np.int64),
+        horizon_s=np.full(len(found), HORIZON_S, dtype=np.int64),
+        expected=np.array([bounds.expected for _, bounds in found], dtype=np.float64),
+        lower=np.array([bounds.lower for _, bounds in found], dtype=np.float64),
+        upper=np.array([bounds.upper for _, bounds in found], dtype=np.float64),
     )
-
-
-def _at_horizon(assessment: WorkloadAssessment, horizon_s: int) -> tuple[float, float, float] | None:
-    """A forecast made for this very horizon if there is one, otherwise the path's element; None without either."""
-    for forecast in assessment.forecasts:
-        if forecast.horizon == timedelta(seconds=horizon_s):
-            return forecast.expected, forecast.lower, forecast.upper
-    i = horizon_s // assessment.path_step_s
-    if i >= len(assessment.path_expected):
-        return None
-    return assessment.path_expected[i], assessment.path_lower[i], assessment.path_upper[i]
 
 
 def actual_series(columns: WorkloadRun) -> MinuteSeries:
@@ -100,11 +86,11 @@ def score_forecasts(
     points: ForecastPoints, actual: MinuteSeries, surges: SurgeScore | None = None, *, horizon_s: int = HORIZON_S
 ) -> ForecastScore:
     """Judge ``points`` against ``actual``; ``surges`` (None: not judged) is carried into the score."""
-    truth = _value_at(actual.values, (points.issued_at_s + points.horizon_s - actual.start_s) // 60)
-    ceiling = _value_at(centred_mean(actual.values), (points.issued_at_s + points.horizon_s - actual.start_s) // 60)
+    truth = value_at(actual.values, (points.issued_at_s + points.horizon_s - actual.start_s) // 60)
+    ceiling = value_at(centred_mean(actual.values), (points.issued_at_s + points.horizon_s - actual.start_s) // 60)
     newest = (points.issued_at_s - actual.start_s) // 60 - 1  # the last minute that had ended when it was issued
-    last = _value_at(actual.values, newest)
-    mean5 = _value_at(trailing_mean(actual.values, NAIVE_MEAN_MINUTES), newest)
+    last = value_at(actual.values, newest)
+    mean5 = value_at(trailing_mean(actual.values, NAIVE_MEAN_MINUTES), newest)
     known = ~np.isnan(np.stack((truth, ceiling, last, mean5, points.expected))).any(axis=0)
     if not known.any():
         return _nothing_scored(horizon_s, surges)
@@ -148,7 +134,7 @@ def centred_mean(values: FloatColumn) -> FloatColumn:
     return means
 
 
-def _value_at(values: FloatColumn, index: IntColumn) -> FloatColumn:
+def value_at(values: FloatColumn, index: IntColumn) -> FloatColumn:
     """``values[index]``, NaN where the index lies outside."""
     inside = (index >= 0) & (index < len(values))
     found = np.full(len(index), np.nan)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leadtime.domain.tick import Tick, WorkloadAssessment
+from leadtime.scorecard.digest import TickDigest
 from leadtime.scorecard.run import FloatColumn, IntColumn
 
 RISE_RATIO = 1.5
@@ -74,23 +74,9 @@ def score_warnings(warned_at_s: IntColumn, onsets_s: IntColumn, *, span_s: float
     )
 
 
-def warnings_from_ticks(ticks: Sequence[Tick], workload: str) -> IntColumn:
-    """Ticks that warned: a surge was seen, or a path that may act expects 1.5 times the present demand in 30 min."""
+def warnings_from(ticks: Sequence[TickDigest], workload: str) -> IntColumn:
+    """``as_of`` (epoch s) of the ticks that warned: a surge was seen, or a rise by half is expected within 30 min."""
     return np.array(
-        [
-            round(tick.as_of.timestamp())
-            for tick in ticks
-            for assessment in tick.assessments
-            if assessment.ref.key == workload and _warns(assessment)
-        ],
+        [tick.as_of_s for tick in ticks for state in tick.workloads if state.workload == workload and state.warned],
         dtype=np.int64,
     )
-
-
-def _warns(assessment: WorkloadAssessment) -> bool:
-    if assessment.surge is not None:
-        return True
-    if not assessment.may_act or not isinstance(assessment.demand, (int, float)):
-        return False
-    ahead = assessment.path_expected[: EARLIEST_S // assessment.path_step_s + 1]
-    return bool(ahead) and assessment.demand > 0 and max(ahead) >= RISE_RATIO * assessment.demand

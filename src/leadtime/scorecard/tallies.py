@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from leadtime.domain.refs import ScopeKind
-from leadtime.domain.tick import Tick
+from leadtime.scorecard.digest import TickDigest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,23 +19,14 @@ class DecisionTally:
     rejections: Mapping[str, int]
 
 
-def tally(ticks: Sequence[Tick], workload: str) -> DecisionTally:
+def tally(ticks: Sequence[TickDigest], workload: str) -> DecisionTally:
     """Count the decisions and rejections of ``ticks`` that concern ``workload`` (its key)."""
     decided: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     for tick in ticks:
-        scopes = concerned_scopes(tick, workload)
+        scopes = tick.concerned_scopes(workload)
         for decision in tick.decisions:
-            if decision.scope.key in scopes:
-                decided[decision.why.reason.value] += 1
-                lost.update(rejection.why.reason.value for rejection in decision.rejections)
+            if decision.scope in scopes:
+                decided[decision.reason] += 1
+                lost.update(rejection.reason for rejection in decision.lost)
     return DecisionTally(decisions=dict(sorted(decided.items())), rejections=dict(sorted(lost.items())))
-
-
-def concerned_scopes(tick: Tick, workload: str) -> frozenset[str]:
-    """Scope keys that concern ``workload``: itself, its pool and its queue, as the tick's snapshot has them."""
-    scopes = {f"{ScopeKind.WORKLOAD.value}:{workload}"}
-    for state in tick.snapshot.workloads:
-        if state.ref.key == workload:
-            scopes |= {f"{ScopeKind.POOL.value}:{state.pool}", f"{ScopeKind.QUEUE.value}:{state.queue}"}
-    return frozenset(scopes)
