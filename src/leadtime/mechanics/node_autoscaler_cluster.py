@@ -188,7 +188,7 @@ def step_scale_down(
     deleting: int = 0,
     cadence: ClusterAutoscalerCadence = CLUSTER_AUTOSCALER,
 ) -> ScaleDownStep:
-    """One scan at ``now_s``. ``nodes``: those of one group that stand; ``deleting``: how many more are on their way out.
+    """One scan at ``now_s``. ``nodes``: those of one group that stand; ``deleting``: how many more are on their way.
 
     A node that was not unneeded at one scan starts its 10 min anew. At most 10 nodes are in deletion at once, one of
     them with pods; the group keeps ``min_nodes``.
