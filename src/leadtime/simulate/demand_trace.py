@@ -1,6 +1,6 @@
-"""Demand as the simulated users send it → one mean rate a step. NaN: the *series* has no value there, the users go on.
+"""Demand as the simulated users send it → one mean rate a step. NaN: the *series* has no value, the users go on.
 
-The users do not stop because a metric is missing, so arrivals continue at the last known rate; such steps are not scored.
+Users do not stop because a metric is missing: arrivals continue at the last known rate; such steps are not scored.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DemandTrace:
-    """``rps[i]`` is the mean rate in requests/s over [start_s + i·step_s, start_s + (i+1)·step_s); times in epoch seconds.
+    """``rps[i]``: mean rate in requests/s over [start_s + i·step_s, start_s + (i+1)·step_s); times in epoch seconds.
 
     Raises ValueError for a step below one second, an empty or two-dimensional column, infinite or negative rates.
     """
@@ -42,7 +42,7 @@ def at_step(trace: DemandTrace, step_s: int) -> npt.NDArray[np.float64]:
     """
     if trace.step_s % step_s:
         raise ValueError(
-            f"reading a DemandTrace at {step_s} s: its step is {trace.step_s} s; resample it to a multiple of {step_s} s"
+            f"reading a DemandTrace at {step_s} s: its step is {trace.step_s} s; make it a multiple of {step_s} s"
         )
     return np.repeat(np.asarray(trace.rps, dtype=np.float64), trace.step_s // step_s)
 
@@ -62,7 +62,9 @@ def minute_means(rps: npt.NDArray[np.float64], start_s: int, step_s: int) -> tup
     Raises ValueError when a minute is no multiple of ``step_s``.
     """
     if 60 % step_s or start_s % step_s:
-        raise ValueError(f"averaging {step_s} s steps from {start_s} to minutes: 60 and the start must be multiples of it")
+        raise ValueError(
+            f"averaging {step_s} s steps from {start_s} to minutes: 60 and the start must be multiples of it"
+        )
     first = -(-start_s // 60) * 60
     per_minute = 60 // step_s
     rest = rps[(first - start_s) // step_s :]
