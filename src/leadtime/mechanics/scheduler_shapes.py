@@ -188,37 +188,41 @@ class NodeShape:
         return min(fitting)[1] if fitting else None
 
     def with_pod(self, pod: PodShape) -> "NodeShape":
-        """A copy with ``pod`` on it. Does not ask whether it fits."""
-        requested = dict(self.requested)
-        for resource, amount in pod.requests.items():
-            requested[resource] = requested.get(resource, 0) + amount
-        node = replace(self, requested=requested, pods=self.pods + 1)
-        return node._with_share(pod.gpu_milli) if pod.gpu_milli else node
+        """A copy with ``pod`` on it; a share goes to the fullest shared GPU that holds it. Does not ask for fit."""
+        if not pod.gpu_milli:
+            return self.with_pod_on(pod, None)
+        device = self.shared_device_for(pod.gpu_milli)
+        if device is None and WHOLE_GPU_MILLI in self.shared_gpu_free_milli:
+            device = self.shared_gpu_free_milli.index(WHOLE_GPU_MILLI)
+        if device is not None:
+            return self.with_pod_on(pod, device)
+        opened = replace(
+            self,
+            requested=_sum(self.requested, {GPU: 1}, 1),
+            shared_gpu_free_milli=(*self.shared_gpu_free_milli, WHOLE_GPU_MILLI),
+        )
+        return opened.with_pod_on(pod, len(self.shared_gpu_free_milli))
 
-    def without_pod(self, pod: PodShape, device: int | None = None) -> "NodeShape":
-        """A copy without ``pod``. ``device``: index of the shared device it used; needed for a pod with a share."""
-        requested = dict(self.requested)
-        for resource, amount in pod.requests.items():
-            requested[resource] = requested.get(resource, 0) - amount
-        shared = list(self.shared_gpu_free_milli)
-        if pod.gpu_milli:
-            if device is None:
-                raise ValueError(f"node {self.name}: which shared GPU pod {pod.name} leaves is not given")
-            shared[device] += pod.gpu_milli
-        return replace(self, requested=requested, pods=self.pods - 1, shared_gpu_free_milli=tuple(shared))
+    def with_pod_on(self, pod: PodShape, device: int | None) -> "NodeShape":
+        """A copy with ``pod`` on it. ``device``: index of its shared GPU; None for a pod without a share."""
+        return self._changed(pod, device, 1)
 
-    def _with_share(self, gpu_milli: int) -> "NodeShape":
+    def without_pod(self, pod: PodShape, device: int | None) -> "NodeShape":
+        """A copy without ``pod``. ``device``: index of its shared GPU; None for a pod without a share."""
+        return self._changed(pod, device, -1)
+
+    def _changed(self, pod: PodShape, device: int | None, sign: int) -> "NodeShape":
+        if bool(pod.gpu_milli) != (device is not None):
+            raise ValueError(f"node {self.name}: pod {pod.name} has {pod.gpu_milli} milli-GPU, its device is {device}")
         shared = list(self.shared_gpu_free_milli)
-        requested = dict(self.requested)
-        device = self.shared_device_for(gpu_milli)
-        if device is None and WHOLE_GPU_MILLI in shared:
-            device = shared.index(WHOLE_GPU_MILLI)
-        if device is None:
-            shared.append(WHOLE_GPU_MILLI)
-            requested[GPU] = requested.get(GPU, 0) + 1
-            device = -1
-        shared[device] -= gpu_milli
-        return replace(self, requested=requested, shared_gpu_free_milli=tuple(shared))
+        if device is not None:
+            shared[device] -= sign * pod.gpu_milli
+        return replace(
+            self,
+            requested=_sum(self.requested, pod.requests, sign),
+            pods=self.pods + sign,
+            shared_gpu_free_milli=tuple(shared),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +240,13 @@ class OccupiedNode:
 
     node: NodeShape
     pods: tuple[PlacedPod, ...] = ()
+
+
+def _sum(left: Mapping[str, int], right: Mapping[str, int], sign: int) -> dict[str, int]:
+    total = dict(left)
+    for resource, amount in right.items():
+        total[resource] = total.get(resource, 0) + sign * amount
+    return total
 
 
 def _integer(text: str | None) -> int | None:
