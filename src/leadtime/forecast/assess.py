@@ -1,41 +1,74 @@
-"""One workload's demand series → forecast path with bounds, and a surge when demand runs away from it.
+"""One workload's demand series → forecast path with calibrated bounds, and a surge when demand runs away from it.
 
-The state is a value: every function takes one and returns a new one.
+The state is a value: every function takes one and returns a new one. All models hear every minute; every ten minutes
+each is asked for a path that is scored when its time has come (race); every six hours the best are chosen (champion).
 """
 
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from math import isfinite
+from typing import Any
 
 from leadtime.domain.demand import DemandPath, Surge
-from leadtime.domain.evidence import Explanation
-from leadtime.domain.reasons import Reason
 from leadtime.domain.refs import WorkloadRef
 from leadtime.domain.series import Missing, Series, Unit
 from leadtime.domain.time_window import from_epoch
-from leadtime.policy.schema import Policy
+from leadtime.forecast import champion as champions
+from leadtime.forecast import race as races
+from leadtime.forecast import recent
+from leadtime.forecast import surge as surges
+from leadtime.forecast.blend import Blend, blend
+from leadtime.forecast.champion import Champion
+from leadtime.forecast.entrants import entrants, memories
+from leadtime.forecast.model import MINUTE_S, Band, TooShort
+from leadtime.forecast.race import Race
+from leadtime.forecast.surge import Reference, SurgeState
+from leadtime.policy.schema import ForecastPolicy, Policy
+
+FORGET_AFTER_DAYS = 28  # a hole longer than any history: nothing from before it counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ForecastState:
-    """What survives a tick for one workload."""
+    """What survives a tick for one workload. ``memories`` by name; times in epoch seconds."""
 
+    memories: dict[str, Any]
+    race: Race | None = None
+    champion: Champion = field(default_factory=champions.first)
+    surge: SurgeState = field(default_factory=SurgeState)
+    mean: float = 0.0  # fading mean of about a day, what the surge detector calls usual
+    known_minutes: int = 0
+    first_at_s: int | None = None
     last_at_s: int | None = None  # end of the newest bucket seen
-    last_value: float | None = None
+    last_known_s: int | None = None  # end of the newest bucket that was not a gap
 
 
 def start() -> ForecastState:
     """The state before the first bucket."""
-    return ForecastState()
+    return ForecastState(memories={})
 
 
 def observe(state: ForecastState, series: Series, policy: Policy) -> ForecastState:
-    """Take every bucket of ``series`` newer than the last one seen; gaps are kept as gaps."""
-    del policy
-    end_s = int(series.end.timestamp())
-    if state.last_at_s is not None and end_s <= state.last_at_s:
-        return state
-    known = series.last_known
-    return replace(state, last_at_s=end_s, last_value=state.last_value if known is None else known)
+    """Take every bucket newer than the last one seen; a gap, or a hole before the series, is kept as a gap.
+
+    Buckets already seen change nothing. Raises ValueError when the series' step is not one minute.
+    """
+    if series.step_s != MINUTE_S:
+        raise ValueError(f"observing {series.name}: step is {series.step_s} s, must be {MINUTE_S} s; resample it first")
+    start_s = int(series.start.timestamp())
+    if state.last_at_s is None or start_s - state.last_at_s > FORGET_AFTER_DAYS * 86_400:
+        if not len(series.values):
+            return state
+        state = replace(start(), first_at_s=start_s, last_at_s=start_s)
+    assert state.last_at_s is not None
+    for at_s in range(state.last_at_s, start_s, MINUTE_S):
+        state = _minute(state, at_s, None, policy)
+    skip = max(0, (state.last_at_s - start_s) // MINUTE_S) if state.last_at_s else 0
+    for i in range(skip, len(series.values)):
+        value = series.values[i]
+        usable = value if value is not None and isfinite(value) else None
+        state = _minute(state, start_s + i * MINUTE_S, usable, policy)
+    return state
 
 
 def warm_up(state: ForecastState, series: Series, policy: Policy) -> ForecastState:
@@ -43,22 +76,99 @@ def warm_up(state: ForecastState, series: Series, policy: Policy) -> ForecastSta
     return observe(state, series, policy)
 
 
+def _minute(state: ForecastState, at_s: int, value: float | None, policy: Policy) -> ForecastState:
+    """The state after the bucket [at_s, at_s + 60)."""
+    rules = policy.forecast
+    at_min = at_s // MINUTE_S
+    race = state.race or races.start(len(entrants(rules)), rules.level_ratio)
+    if races.is_issue_minute(at_min):
+        race = races.score(race, at_min, value, rules.level_ratio, rules.score_window_s)
+    watched = surges.watch(state.surge, at_min, value, policy.surge.min_level_ratio * state.mean, policy.surge)
+    known = state.known_minutes + (value is not None)
+    mean = state.mean if value is None else state.mean + (value - state.mean) / min(known, 1440)
+    state = ForecastState(
+        memories={m.memory: m.update(_memory(state, m), at_s, value) for m in memories(rules)},
+        race=race, champion=state.champion, surge=watched, mean=mean, known_minutes=known,
+        first_at_s=state.first_at_s, last_at_s=at_s + MINUTE_S,
+        last_known_s=state.last_known_s if value is None else at_s + MINUTE_S,
+    )  # fmt: skip
+    return _issue(state, at_min + 1, rules) if races.is_issue_minute(at_min + 1) else state
+
+
+def _memory(state: ForecastState, model: Any) -> Any:
+    kept = state.memories.get(model.memory)
+    return model.start() if kept is None else kept
+
+
+def _issue(state: ForecastState, at_min: int, rules: ForecastPolicy) -> ForecastState:
+    """Ask every model for a path at the start of minute ``at_min``, to be scored; pick champions as a block ends."""
+    assert state.race is not None
+    level = _level(state)
+    if level is None:
+        return state
+    bands = tuple(m.predict(state.memories[m.memory], races.PATH_MIN) for m in entrants(rules))
+    race = races.issue(state.race, at_min, level, bands)
+    best = champions.choose(race.blocks) if races.begins_block(at_min) and race.blocks else state.champion
+    path = blend(bands, best.models, race.shift, level)
+    reference = Reference(
+        at_min=at_min,
+        expected=tuple(path.expected[: surges.PATH_MIN].tolist()),
+        upper=tuple(path.upper[: surges.PATH_MIN].tolist()),
+    )
+    return replace(state, race=race, champion=best, surge=surges.refer(state.surge, reference))
+
+
+def _level(state: ForecastState) -> float | None:
+    """The unit of every miss: the mean of the last hour, but not below the last day's mean.
+
+    By night, or when a service comes back from nothing, misses are not measured by what little there is.
+    """
+    level = recent.level(state.memories["recent"])
+    return None if level is None else max(level, state.mean, 1e-9)
+
+
 def predict(  # noqa: PLR0917 -- the loop calls it by position, in this agreed order
     state: ForecastState, ref: WorkloadRef, as_of: datetime, horizon_s: int, unit: Unit, policy: Policy
 ) -> DemandPath | Missing:
-    """Expected, lower and upper demand for each minute up to ``horizon_s`` after ``as_of``."""
-    if state.last_at_s is None or state.last_value is None:
-        return Missing(source=f"demand of {ref.key}", reason="no value was ever seen")
-    steps = -(-horizon_s // 60) + max(0, int((as_of - from_epoch(state.last_at_s)) / timedelta(seconds=60)))
-    path = (state.last_value,) * steps
+    """Expected, lower and upper demand for each minute from the newest bucket's end to ``as_of`` + ``horizon_s``.
+
+    Missing when nothing was ever seen, or when no value came for longer than ``missing_data.hold_max_s``.
+    """
+    source = f"demand of {ref.key}"
+    level = _level(state) if state.memories else None
+    if level is None or state.last_known_s is None or state.last_at_s is None or state.race is None:
+        return Missing(source=source, reason="no value was ever seen")
+    if as_of.timestamp() - state.last_known_s > policy.missing_data.hold_max_s:
+        reason = f"no value for more than {policy.missing_data.hold_max_s} s"
+        return Missing(source=source, reason=reason, since=from_epoch(state.last_known_s))
+    rules = policy.forecast
+    behind_s = max(0, int(as_of.timestamp()) - state.last_at_s)
+    steps = max(1, -(-(horizon_s + behind_s) // MINUTE_S))
+    path, name = _path(state, steps, level, rules)
+    have_s = state.last_known_s - (state.first_at_s or state.last_known_s)
+    may_act, why = champions.standing(state.champion, name, have_s, rules)
     return DemandPath(
-        subject=ref, issued_at=from_epoch(state.last_at_s), step_s=60, expected=path, lower=path, upper=path,
-        level_ratio=policy.forecast.level_ratio, unit=unit, model="last_value", may_act=False,
-        standing=Explanation(reason=Reason.HISTORY_TOO_SHORT, sentence="only the last value is known"),
+        subject=ref, issued_at=from_epoch(state.last_at_s), step_s=MINUTE_S,
+        expected=tuple(path.expected.tolist()), lower=tuple(path.lower.tolist()), upper=tuple(path.upper.tolist()),
+        level_ratio=rules.level_ratio, unit=unit, model=name, may_act=may_act, standing=why,
     )  # fmt: skip
 
 
+def _path(state: ForecastState, steps: int, level: float, rules: ForecastPolicy) -> tuple[Blend, str]:
+    """The champions' blended path and their names; last value speaks for a champion that refuses now."""
+    assert state.race is not None
+    models = entrants(rules)
+    speaking = {0, *state.champion.models}
+    none = TooShort(reason="does not speak", needed_s=0, have_s=0)
+    bands: tuple[Band | TooShort, ...] = tuple(
+        m.predict(state.memories[m.memory], steps) if i in speaking else none for i, m in enumerate(models)
+    )
+    used = tuple(m if isinstance(bands[m], Band) else 0 for m in state.champion.models)
+    parts = [f"{models[m].name} at {h} min" for m, h in zip(used, races.HORIZONS_MIN, strict=True)]
+    name = models[used[0]].name if len(set(used)) == 1 else ", ".join(parts)
+    return blend(bands, used, state.race.shift, level), name
+
+
 def surge(state: ForecastState, ref: WorkloadRef, policy: Policy, pod_lead_s: float) -> Surge | None:
-    """The surge that runs now, or None."""
-    del state, ref, policy, pod_lead_s
-    return None
+    """The surge that runs now, with the demand expected one pod lead ahead if the rise goes on; or None."""
+    return surges.current(state.surge, ref, policy.surge, pod_lead_s)
