@@ -85,6 +85,15 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(seconds=total_s)
 
 
+def parse_duration_s(text: str) -> float:
+    """``parse_duration`` in seconds.
+
+    >>> parse_duration_s("40m")
+    2400.0
+    """
+    return parse_duration(text).total_seconds()
+
+
 def parse_instant(text: str) -> datetime:
     """Read an RFC 3339 time; without an offset it is UTC. Raises typer.BadParameter, which names the option.
 
