@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from leadtime.domain.refs import WorkloadRef
 from leadtime.scorecard.run import WorldRun
+from leadtime.simulate.cluster_autoscaler import NodeAutoscaler
 from leadtime.simulate.cluster_events import Bench, Due, Entry
 from leadtime.simulate.cluster_nodes import NodePool, Room
 from leadtime.simulate.cluster_workload import Workload
@@ -61,6 +62,9 @@ class SimulatedCluster:
         self.bench = Bench(seed=seed)
         self.demand = {work.key: self._fitting(work.key, demand) for work in scenario.workloads}
         self.pools = {pool.name: NodePool(pool, self.bench, start_s) for pool in scenario.pools}
+        self.autoscalers = {name: NodeAutoscaler(pool, self.bench, start_s) for name, pool in self.pools.items()}
+        for name, autoscaler in self.autoscalers.items():
+            self.pools[name].autoscaler = autoscaler
         self.works: dict[str, Workload] = {}
         self.paused_queues: frozenset[str] = frozenset()
         targets = hpa_target_ratio or {}
@@ -73,8 +77,6 @@ class SimulatedCluster:
             )  # fmt: skip
             self.works[mine.key] = work
             self._stand(work, work.wanted)
-        for pool in self.pools.values():
-            pool.changed = False
 
     def _fitting(self, key: str, demand: Mapping[str, DemandTrace]) -> Demand:
         if key not in demand:
@@ -136,20 +138,18 @@ class SimulatedCluster:
             if subject.alive:
                 subject.group.stage_ended(subject, at_s)
             return
-        pool: NodePool = (
-            subject if due is Due.AUTOSCALE else subject.group.pool if due >= Due.BATCH_ARRIVAL else subject.pool
-        )
+        pool: NodePool = subject.group.pool if due >= Due.BATCH_ARRIVAL else subject.pool
         if due is Due.AUTOSCALE:
-            pool.autoscale(at_s)
+            subject.look(at_s)
+        elif due is Due.CONSOLIDATE:
+            subject.consolidate(at_s)
         elif due is Due.BATCH_ARRIVAL:
             subject.arrive(at_s)
         elif subject.alive:
             if due is Due.NODE_STAGE:
                 pool.stage_ended(subject, at_s)
-            elif due is Due.BATCH_DONE:
-                subject.group.delete(subject, at_s)
             else:
-                pool.changed = True
+                subject.group.delete(subject, at_s)
         if pool.changed:
             pool.settle(at_s)
 
@@ -253,7 +253,7 @@ class SimulatedCluster:
 
     def set_autoscaling(self, pool: str, *, on: bool) -> None:
         """Let the pool's node autoscaler request nodes, or silence it; it gives empty nodes back all the same."""
-        self.pools[pool].autoscaling = on
+        self.autoscalers[pool].on = on
         self.pools[pool].changed = True
 
     def create_pods(self, ref: WorkloadRef, draws: Sequence[int]) -> tuple[int, ...]:

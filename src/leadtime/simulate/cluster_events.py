@@ -20,8 +20,8 @@ class Due(IntEnum):
 
     NODE_STAGE = 0  # a node's current stage ends
     POD_STAGE = 1  # a pod's image or weights stage ends
-    AUTOSCALE = 2  # the pool's node autoscaler looks at pods without a place
-    CONSOLIDATE = 3  # a node may have been empty long enough
+    AUTOSCALE = 2  # the node autoscaler looks at pods without a place
+    CONSOLIDATE = 3  # the node autoscaler looks at empty nodes
     BATCH_ARRIVAL = 4  # the next low-priority pod is submitted
     BATCH_DONE = 5  # a low-priority pod has run to its end
 

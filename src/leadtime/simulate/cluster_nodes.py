@@ -1,13 +1,12 @@
-"""One node pool: pending pods and the nodes they wait for → bindings, node requests, stage transitions, consolidation.
+"""One node pool: pending pods and the nodes they wait for → bindings, stage transitions, buffers of room.
 
 Work is done only when something changed (``changed``): a pod came or went, a node became allocatable, a buffer moved.
-Placement, packing and cadence follow mechanics; the pool keeps counts so that a quiet step costs nothing.
+When nodes are requested and given back is decided in cluster_autoscaler.py; a quiet step costs nothing.
 """
 
 from dataclasses import dataclass
-from math import floor
+from typing import Protocol
 
-from leadtime.mechanics import node_autoscaler
 from leadtime.mechanics.stages import draw_s
 from leadtime.simulate.cluster_events import DAY_S, Bench, Due, Episodes, Passage
 from leadtime.simulate.pods import Node, Pod
@@ -15,8 +14,6 @@ from leadtime.simulate.recorder import PoolColumns
 from leadtime.simulate.scenario import PoolScenario
 
 READY = "ready"
-KARPENTER_BATCH_IDLE_S = 1.0  # karpenter: a batch closes one second after its last pod (options.go)
-CLUSTER_AUTOSCALER_SCAN_S = 10.0  # cluster-autoscaler --scan-interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +25,19 @@ class Room:
     expires_s: float
 
 
+class Autoscaler(Protocol):
+    """What a pool tells its node autoscaler."""
+
+    def react(self, at_s: float, *, new_pods: bool) -> None:
+        """Pods without a place, empty nodes or buffers changed; ``new_pods``: a pod came since the last call."""
+
+
 class NodePool:
     """Nodes and the pods that wait for them."""
 
     __slots__ = (
-        "allocatable_gpus", "arriving", "autoscaling", "bench", "buffers", "by_free", "changed", "columns",
-        "consolidation_offered", "empties", "episodes", "looks_s", "name", "next_draw", "node_area_s", "nodes",
+        "allocatable_gpus", "arriving", "autoscaler", "bench", "buffers", "by_free", "changed", "columns",
+        "consolidation_offered", "empties", "episodes", "name", "new_pods", "next_draw", "node_area_s", "nodes",
         "pending", "scenario", "stage_counts", "stages", "touched_s", "used_gpus",
     )  # fmt: skip
 
@@ -54,9 +58,9 @@ class NodePool:
         self.allocatable_gpus = 0
         self.used_gpus = 0
         self.consolidation_offered = False
-        self.autoscaling = True
-        self.looks_s: float | None = None  # when the node autoscaler looks next
+        self.autoscaler: Autoscaler | None = None
         self.changed = False
+        self.new_pods = False
         self.touched_s = start_s
         self.node_area_s = 0.0  # node seconds since the last step's end
         self.columns: PoolColumns | None = None
@@ -68,7 +72,7 @@ class NodePool:
     def queue_up(self, pod: Pod) -> None:
         """A new pod waits for a node."""
         self.pending.setdefault(pod.group.priority, {})[pod.serial] = pod
-        self.changed = True
+        self.changed = self.new_pods = True
 
     def leave_queue(self, pod: Pod) -> None:
         """A pod was deleted while it waited."""
@@ -192,7 +196,6 @@ class NodePool:
         node.empty_since_s = at_s
         if not node.static:
             self.empties[node.serial] = node
-            self.bench.push(at_s + self.scenario.consolidate_after_s, Due.CONSOLIDATE, node)
 
     def delete(self, node: Node, at_s: float) -> None:
         """Take away a node without pods, ready or on its way. Raises RuntimeError when pods stand on it."""
@@ -216,45 +219,20 @@ class NodePool:
         stage = self.stages[node.stage].name
         self.bench.passages.append(Passage(at_s, self.name, None, stage, spent_s, censored, node.episode))
 
-    # --- the node autoscaler -------------------------------------------------------------------------------------
+    # --- what changed ----------------------------------------------------------------------------------------------
 
     def settle(self, at_s: float) -> None:
-        """React to what changed: bind, let the node autoscaler look at what has no place, give back empty nodes."""
-        self.changed = False
+        """React to what changed: bind what fits, tell the node autoscaler about the rest."""
+        new_pods = self.new_pods
+        self.changed = self.new_pods = False
         if any(self.pending.values()):
             self._schedule(at_s)
-        if self.autoscaling and self.looks_s is None and self.nodes_wanted():
-            self.looks_s = self._next_look_s(at_s)
-            self.bench.push(self.looks_s, Due.AUTOSCALE, self)
-        if self.empties:
-            self._consolidate(at_s)
-            self.changed = False
+        if self.autoscaler is not None:
+            self.autoscaler.react(at_s, new_pods=new_pods)
 
-    def _next_look_s(self, at_s: float) -> float:
-        if self.scenario.autoscaler == "karpenter":
-            return at_s + KARPENTER_BATCH_IDLE_S
-        return (floor(at_s / CLUSTER_AUTOSCALER_SCAN_S) + 1) * CLUSTER_AUTOSCALER_SCAN_S
-
-    def nodes_wanted(self) -> int:
-        """New nodes that pending pods and buffers ask for beyond what stands or arrives."""
-        if not self.buffers and not any(self.pending.values()):
-            return 0
-        gpus_per_node = self.scenario.gpus_per_node
-        free = [f for f in range(1, gpus_per_node + 1) for _ in self.by_free[f]] + [gpus_per_node] * len(self.arriving)
-        return node_autoscaler.nodes_wanted(
-            [pod.group.gpus for pod in self.waiting()], free, gpus_per_node, self.scenario.max_nodes, len(self.nodes),
-            buffer_gpu_requests=self._buffer_requests(),
-        )  # fmt: skip
-
-    def _buffer_requests(self) -> list[int]:
+    def buffer_requests(self) -> list[int]:
+        """GPUs of each virtual pod of the capacity buffers."""
         return [room.gpus for room in self.buffers.values() for _ in range(room.pods)]
-
-    def autoscale(self, at_s: float) -> None:
-        """The node autoscaler looks: it requests what is missing."""
-        self.looks_s = None
-        if self.autoscaling:
-            for _ in range(self.nodes_wanted()):
-                self.order(at_s)
 
     def expire_buffers(self, at_s: float) -> None:
         """Drop buffers whose time is over at ``at_s``."""
@@ -275,26 +253,6 @@ class NodePool:
         """Offer empty nodes for removal at once, or leave them to the autoscaler's own waiting time."""
         self.consolidation_offered = offered
         self.changed = True
-
-    def _consolidate(self, at_s: float) -> None:
-        """Delete nodes empty for long enough, or offered, that no buffer needs."""
-        after_s = self.scenario.consolidate_after_s
-        offered = self.consolidation_offered
-        due = [node for node in self.empties.values() if offered or at_s >= node.empty_since_s + after_s]
-        if not due:
-            return
-        if self.buffers:
-            # Room is looked for on nodes that stay anyway first, then on the longest empty ones: those due go last.
-            due_serials = {node.serial for node in due}
-            staying = [
-                node for bucket in self.by_free[1:] for node in bucket.values() if node.serial not in due_serials
-            ]
-            holding = node_autoscaler.buffer_nodes(
-                self._buffer_requests(), [node.free_gpus for node in (*staying, *due)]
-            )  # fmt: skip
-            due = [node for i, node in enumerate(due, start=len(staying)) if i not in holding]
-        for node in due:
-            self.delete(node, at_s)
 
     def covered(self) -> tuple[list[Pod], list[Pod]]:
         """Pending pods that nodes already requested (or room not yet taken) will hold, and those nothing holds yet."""

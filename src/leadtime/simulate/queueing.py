@@ -9,6 +9,8 @@ from collections import deque
 
 from leadtime.simulate.recorder import WorkloadColumns
 
+NEGLIGIBLE = 1e-6  # a millionth of a request in a step does not queue: floats cannot hold its place
+
 
 class Cohort:
     """Waiting requests of one step: those that arrived in [from_s, to_s), ``per_s`` of them a second."""
@@ -63,8 +65,10 @@ class FluidQueue:
                 self._book_served(book, index, arrived, 0.0, 0.0)
             return
         end_s = start_s + step_s
-        if arrived > 0.0:
+        if arrived > NEGLIGIBLE:
             self.cohorts.append(Cohort(index, start_s, end_s, arrived / step_s))
+        elif book is not None:
+            self._book_served(book, index, arrived, 0.0, 0.0)
         if capacity > 0.0:
             self._serve(start_s, step_s, capacity, book)
         self._expire(end_s - self.patience_s, book)
