@@ -42,3 +42,8 @@ class Scope:
 def workload_scope(ref: WorkloadRef) -> Scope:
     """The scope of one workload."""
     return Scope(kind=ScopeKind.WORKLOAD, name=ref.key)
+
+
+def buffer_scope(pool: str, ref: WorkloadRef) -> Scope:
+    """One workload's share of a pool, ``pool:gpu/serving/chat``: buffers of two workloads never compete for a win."""
+    return Scope(kind=ScopeKind.POOL, name=f"{pool}/{ref.key}")
