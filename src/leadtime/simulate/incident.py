@@ -93,11 +93,12 @@ def _day_shape(surge: DaySurge | None) -> npt.NDArray[np.float64]:
     if surge is None:
         return np.full(t.shape, BASE_RATIO)
     end_hold = surge.onset_s + HOLD_END_AFTER_ONSET_S
-    return np.interp(
+    level = np.interp(
         t,
         [surge.onset_s, surge.onset_s + surge.rise_s, end_hold, end_hold + FALL_S],
         [BASE_RATIO, surge.peak_ratio, surge.peak_ratio, BASE_RATIO],
     )
+    return np.asarray(level, dtype=np.float64)
 
 
 def _noise(steps: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
