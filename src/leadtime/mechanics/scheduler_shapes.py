@@ -16,6 +16,8 @@ GPU = "nvidia.com/gpu"
 WHOLE_GPU_MILLI = 1000
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
 
+_LABEL_CHARACTERS = 63
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
@@ -74,14 +76,20 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """One expression about one label. Gt and Lt take exactly one integer in ``values``."""
+    """One expression about one label. Gt and Lt take one integer in ``values``, Exists and DoesNotExist none."""
 
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """As Kubernetes' label selector: NotIn holds for an absent label, Gt and Lt do not."""
+        """As Kubernetes' label selector: NotIn holds for an absent label, Gt and Lt do not.
+
+        An expression that Kubernetes cannot read matches nothing. Surprising: a negative number is such, as it is no
+        valid label value (``Gt -1`` never matches).
+        """
+        if not self._readable():
+            return False
         value = labels.get(self.key)
         match self.operator:
             case Operator.EXISTS:
@@ -93,14 +101,19 @@ class Requirement:
             case Operator.NOT_IN:
                 return value is None or value not in self.values
             case Operator.GT | Operator.LT:
-                return self._compares(value)
+                return self._compares(_integer(value))
 
-    def _compares(self, value: str | None) -> bool:
-        left = _integer(value)
-        right = _integer(self.values[0]) if len(self.values) == 1 else None
-        if left is None or right is None:
+    def _readable(self) -> bool:
+        if not all(len(value) <= _LABEL_CHARACTERS and _LABEL_VALUE.fullmatch(value) for value in self.values):
             return False
-        return left > right if self.operator is Operator.GT else left < right
+        if self.operator in {Operator.GT, Operator.LT}:
+            return len(self.values) == 1 and _integer(self.values[0]) is not None
+        return bool(self.values) == (self.operator in {Operator.IN, Operator.NOT_IN})
+
+    def _compares(self, left: int | None) -> bool:
+        if left is None:
+            return False
+        return left > int(self.values[0]) if self.operator is Operator.GT else left < int(self.values[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,6 +144,11 @@ LABELS = {"zone": "b", "gpu-memory": "141", "generation": "nine"}
         pytest.param("generation", Operator.GT, ("1",), False, id="a label that is no number"),
         pytest.param("gpu-memory", Operator.GT, ("80", "90"), False, id="Gt with two values"),
         pytest.param("gpu-memory", Operator.LT, ("1_000",), False, id="a number only Python would read"),
+        pytest.param("gpu-memory", Operator.GT, ("-1",), False, id="a negative number is no label value"),
+        pytest.param("zone", Operator.NOT_IN, ("-a",), False, id="nor is a leading dash"),
+        pytest.param("zone", Operator.NOT_IN, ("a" * 64,), False, id="nor are 64 characters"),
+        pytest.param("zone", Operator.NOT_IN, (), False, id="NotIn nothing cannot be read"),
+        pytest.param("zone", Operator.EXISTS, ("b",), False, id="Exists with a value cannot be read"),
     ],
 )
 def test_affinity_operators(key: str, operator: Operator, values: tuple[str, ...], expected: bool) -> None:
