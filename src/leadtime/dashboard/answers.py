@@ -1,0 +1,289 @@
+"""A story → the questions a reader has, each answered in one or two sentences from the record.
+
+The report's figures are used where it has them; a question the record cannot answer says what is missing.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leadtime.dashboard.clock_text import clock, day_clock, duration, epoch, number, percent
+from leadtime.dashboard.forecast_check import ForecastCheck, MissStretch
+from leadtime.dashboard.harm import Harm
+from leadtime.dashboard.runs import DecisionRun
+from leadtime.dashboard.scores import ScoreTable, minute_sums, signed_duration
+from leadtime.dashboard.story import report_value
+from leadtime.dashboard.views import DecisionView, Direction, ProposalView, Story, WorldMinutes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A question, its answer, and the decision it points at (None: about no single one)."""
+
+    id: str
+    question: str
+    text: str
+    decision: DecisionView | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the answers are made of; everything lies before ``until_s``."""
+
+    story: Story
+    until_s: int
+    runs: tuple[DecisionRun, ...]
+    check: ForecastCheck
+    harms: tuple[Harm, ...]
+    scores: ScoreTable
+
+    @property
+    def at_end(self) -> bool:
+        """True when the clock stands at the end of the ledger: the report may speak."""
+        return self.until_s >= self.story.full.end_s
+
+    def report(self, *path: str) -> Any:
+        """A value of report.json, only when the clock stands at the end."""
+        return report_value(self.story.report, *path) if self.at_end else None
+
+
+def verdict(told: Told) -> str:
+    """The sentence on top: the report's verdict at the end, else where things stand."""
+    sentence = told.report("verdict", "sentence")
+    if isinstance(sentence, str):
+        return sentence
+    parts = []
+    for world, name in (("leadtime", "leadtime"), ("hpa", "the HPA alone"), ("oracle", "the oracle")):
+        minutes = told.story.worlds.get(world)
+        ratio = minute_sums(minutes, told.until_s).get("unserved_ratio") if minutes else None
+        if ratio is not None:
+            parts.append(f"{name} left {percent(ratio)} of requests unserved")
+    if not parts:
+        return "Nothing measured yet: no minute of any world is on record."
+    return f"So far, up to {clock(told.until_s)}: " + ", ".join(parts) + "."
+
+
+def answers(told: Told) -> tuple[Answer, ...]:
+    """All answers, in the order they are read."""
+    first = first_raise(told)
+    return (
+        _hpa_reacted(told),
+        _leadtime_reacted(told, first),
+        _why(told, first),
+        _what_lost(told),
+        _cost(told),
+        _forecast_wrong(told),
+        _first_request(told),
+        _harm(told),
+    )
+
+
+def first_raise(told: Told) -> DecisionView | None:
+    """The first decision that raised a floor or ordered room for this workload inside the window, or None."""
+    scope = f"workload:{told.story.workload}"
+    for run in told.runs:
+        if run.scope == scope and run.first.direction is Direction.RAISE and run.start_s >= told.story.window.start_s:
+            return run.first
+    return None
+
+
+def _hpa_reacted(told: Told) -> Answer:
+    crossed = _time(told, "hpa", "threshold_crossed_at")
+    minutes = told.story.worlds.get("hpa")
+    raised = _first_rise(minutes, told, from_s=crossed) if minutes else None
+    parts = []
+    if crossed is not None:
+        parts.append(f"Its threshold was crossed at {clock(crossed)}")
+    if raised is not None and minutes is not None:
+        before, after = minutes.wanted[raised - 1], minutes.wanted[raised]
+        parts.append(f"it asked for {number(before)} → {number(after)} pods by {clock(minutes.at_s[raised])}")
+    ready = _time(told, "hpa", "first_new_node_ready_at")
+    if ready is not None:
+        parts.append(f"its first new node was ready at {clock(ready)}")
+    pending = told.report("timeline", "hpa", told.story.workload, "pending_at_15min")
+    if isinstance(pending, int | float) and pending:
+        parts.append(f"{number(pending)} pods were pending a quarter of an hour after the surge began")
+    text = _sentence(parts) or "Not in this window: the HPA's wanted replicas never rose."
+    return Answer(id="hpa-reacted", question="When did the HPA react?", text=text)
+
+
+def _leadtime_reacted(told: Told, first: DecisionView | None) -> Answer:
+    question = "When did leadtime react?"
+    if first is None or first.action is None:
+        return Answer(id="leadtime-reacted", question=question, text=_why_nothing(told))
+    text = f"At {clock(first.at_s)}: {first.action.words}"
+    crossed = _time(told, "hpa", "threshold_crossed_at")
+    if crossed is not None:
+        text += f", {signed_duration(crossed - first.at_s)} the HPA's threshold"
+    early = told.report("comparison", told.story.workload, "early_warning_s")
+    lead = told.report("comparison", told.story.workload, "learned_lead_p90_s")
+    if isinstance(early, int | float):
+        text += f". Demand outgrew what stood {duration(early)} later"
+        if isinstance(lead, int | float):
+            text += f"; a new node and its pod take {duration(lead)} (learned, nine of ten)"
+    return Answer(id="leadtime-reacted", question=question, text=f"{text}.", decision=first)
+
+
+def _why(told: Told, first: DecisionView | None) -> Answer:
+    question = "Why?"
+    if first is not None:
+        return Answer(id="why", question=question, text=f"{first.why.sentence} ({first.why.reason})", decision=first)
+    scope = f"workload:{told.story.workload}"
+    last = next((run.decisions[-1] for run in reversed(told.runs) if run.scope == scope), None)
+    text = f"{last.why.sentence} ({last.why.reason})" if last else "No decision about this workload is on record."
+    return Answer(id="why", question=question, text=text, decision=last)
+
+
+def _why_nothing(told: Told) -> str:
+    may_not = [t for t in told.story.ticks if t.at_s < told.until_s and told.story.workload in t.workloads]
+    if not may_not:
+        return "No tick of leadtime is on record yet."
+    view = may_not[-1].workloads[told.story.workload]
+    if view.may_act:
+        return "It raised nothing in this window."
+    return f"It stood back: {view.standing.sentence}"
+
+
+def _what_lost(told: Told) -> Answer:
+    window = told.story.window
+    losing: list[tuple[DecisionView, ProposalView]] = [
+        (d, p)
+        for run in told.runs
+        for d in run.decisions
+        if window.start_s <= d.at_s < window.end_s
+        for p in d.losers
+        if p.fate_why
+    ]
+    question = "What lost, and why?"
+    if not losing:
+        return Answer(
+            id="what-lost", question=question, text="Nothing lost: no two proposals stood against each other."
+        )
+    counted = Counter(p.fate_why.reason for _, p in losing if p.fate_why)
+    parts = [f"{reason} {number(n)}×" for reason, n in sorted(counted.items(), key=lambda item: (-item[1], item[0]))]
+    decision, example = losing[0]
+    sentence = example.fate_why.sentence if example.fate_why else ""
+    text = f"{number(len(losing))} proposals lost: {', '.join(parts[:4])}. First, at {clock(decision.at_s)}: "
+    return Answer(
+        id="what-lost", question=question, decision=decision,
+        text=f"{text}{example.agent} wanted “{example.action.words}”; {sentence}.".replace("..", "."),
+    )  # fmt: skip
+
+
+def _cost(told: Told) -> Answer:
+    rows = {row.world: row for row in told.scores.rows}
+    keys = [m.key for m in told.scores.measures]
+    parts = []
+    for key, noun in (("pod_hours", "pod-hours"), ("gpu_node_hours", "GPU-node-hours")):
+        i = keys.index(key)
+        values = {world: row.cells[i].value for world, row in rows.items()}
+        mine = values.get("leadtime")
+        if mine is None:
+            continue
+        ratios = [
+            f"{mine / other:.2f} × {name}"
+            for world, name in (("hpa", "HPA alone"), ("oracle", "the oracle"))
+            if (other := values.get(world))
+        ]
+        parts.append(f"{number(mine)} {noun}" + (f" ({', '.join(ratios)})" if ratios else ""))
+    text = _sentence(parts) or "No minute of leadtime's world is on record, so its cost is not known."
+    return Answer(id="cost", question="What did it cost?", text=text)
+
+
+def _forecast_wrong(told: Told) -> Answer:
+    check, question = told.check, "Where was the forecast wrong?"
+    if not check.checked or check.level_ratio is None:
+        text = "Not known: no minute has both a forecast issued one lead earlier and a measured demand."
+        return Answer(id="forecast-wrong", question=question, text=text)
+    expected = round((1 - check.level_ratio) * check.checked)
+    text = (
+        f"{number(len(check.misses))} of {number(check.checked)} minutes fell outside the band "
+        f"({number(expected)} would be usual at {percent(check.level_ratio, 0)})"
+    )
+    worst = sorted(check.stretches, key=lambda s: -abs(s.worst.excess_ratio) * s.minutes)[:2]
+    text += "; no stretch of five minutes or more" if not worst else "; worst " + " and ".join(map(_stretch, worst))
+    if check.surges:
+        first = check.surges[0][0]
+        text += f". The surge detector spoke {len(check.surges)}×, first at {clock(first.at_s)} "
+        text += f"({percent(first.excess_ratio, 0)} above the forecast)"
+    return Answer(id="forecast-wrong", question=question, text=f"{text}.")
+
+
+def _stretch(stretch: MissStretch) -> str:
+    side = "above" if stretch.worst.excess_ratio > 0 else "below"
+    share = percent(abs(stretch.worst.excess_ratio), 0)
+    return f"{clock(stretch.start_s)}–{clock(stretch.end_s)}, up to {share} {side} it"
+
+
+def _first_request(told: Told) -> Answer:
+    question = "When did the first capacity request come?"
+    ahead = told.report("comparison", told.story.workload, "first_request_ahead_s")
+    parts = []
+    for world, name in (("leadtime", "leadtime's first new node was requested"), ("hpa", "the HPA world's")):
+        minutes = told.story.worlds.get(world)
+        at_s = _first_node(minutes, told) if minutes else None
+        if at_s is not None:
+            parts.append(f"{name} at {clock(at_s)}")
+    if isinstance(ahead, int | float):
+        parts.append(f"{signed_duration(ahead, 'earlier', 'later')} than the HPA alone")
+    else:
+        reason = told.report("comparison", told.story.workload, "first_request_ahead_s_reason")
+        if isinstance(reason, str):
+            parts.append(f"no comparison: {reason}")
+    text = _sentence(parts) or "No node was requested in this window, in any world."
+    return Answer(id="first-request", question=question, text=text)
+
+
+def _harm(told: Told) -> Answer:
+    question = "Which decisions did harm?"
+    if not told.harms:
+        return Answer(id="harm", question=question, text="None by the three rules of this page, up to the clock.")
+    sentences = "; ".join(f"{h.kind}: {h.sentence}" for h in told.harms[:3])
+    more = f"; and {len(told.harms) - 3} more" if len(told.harms) > 3 else ""
+    first = told.harms[0]
+    decision = next(
+        (d for run in told.runs if run.scope == first.scope for d in run.decisions if d.at_s == first.at_s), None
+    )
+    return Answer(id="harm", question=question, text=f"{sentences}{more}.", decision=decision)
+
+
+def _first_rise(minutes: WorldMinutes, told: Told, from_s: int | None) -> int | None:
+    """Index of the first minute in the window whose wanted replicas exceed the minute before."""
+    begin_s = max(told.story.window.start_s, (from_s or 0) - 60)
+    for i in range(1, len(minutes.at_s)):
+        now, before = minutes.wanted[i], minutes.wanted[i - 1]
+        inside = begin_s <= minutes.at_s[i] < min(told.until_s, told.story.window.end_s)
+        if inside and now is not None and before is not None and now > before:
+            return i
+    return None
+
+
+def _first_node(minutes: WorldMinutes, told: Told) -> int | None:
+    """The first minute in the window with more nodes (any stage) than the minute before."""
+    for i in range(1, len(minutes.at_s)):
+        inside = told.story.window.start_s <= minutes.at_s[i] < min(told.until_s, told.story.window.end_s)
+        if inside and sum(minutes.nodes[i].values()) > sum(minutes.nodes[i - 1].values()):
+            return minutes.at_s[i]
+    return None
+
+
+def _time(told: Told, world: str, field: str) -> int | None:
+    """A time of the report's timeline, once the clock has passed it (it is a fact of the record, not a forecast)."""
+    value = report_value(told.story.report, "timeline", world, told.story.workload, field)
+    at_s = epoch(value) if isinstance(value, str) else None
+    return at_s if at_s is not None and at_s < told.until_s else None
+
+
+def _sentence(parts: Sequence[str]) -> str:
+    if not parts:
+        return ""
+    text = ", ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def title_of_window(story: Story) -> str:
+    """``2 Mar 04:15 – 07:45 UTC``."""
+    same_day = story.window.start_s // 86_400 == (story.window.end_s - 1) // 86_400
+    end = clock(story.window.end_s) if same_day else day_clock(story.window.end_s)
+    return f"{day_clock(story.window.start_s)} – {end} UTC"

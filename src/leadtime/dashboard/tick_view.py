@@ -1,0 +1,209 @@
+"""One tick as the ledger gives it (a dict of JSON types, the shape of domain.tick.Tick) → a TickView.
+
+An action is told by its fields, not by a tag: the five actions of domain.decision have five different sets of fields.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from leadtime.dashboard import clock_text
+from leadtime.dashboard.views import (
+    ActionView,
+    DecisionView,
+    Direction,
+    Fate,
+    ForecastView,
+    ProposalView,
+    QueueView,
+    SurgeView,
+    TickView,
+    WhyView,
+    WorkloadView,
+)
+
+Json = Mapping[str, Any]
+
+
+def tick_view(tick: Json) -> TickView:
+    """Cut one tick down to what the page draws."""
+    at_s = clock_text.epoch(tick["as_of"])
+    proposals = _proposals(tick)
+    return TickView(
+        at_s=at_s,
+        workloads={_key(a["ref"]): _workload(a, at_s, tick["snapshot"]) for a in tick["assessments"]},
+        queues=tuple(_queue(q) for q in tick["queue_health"]),
+        proposals=proposals,
+        decisions=tuple(_decision(d, at_s, proposals, tick["snapshot"]) for d in tick["decisions"]),
+    )
+
+
+def why_view(why: Json) -> WhyView:
+    """An Explanation."""
+    return WhyView(reason=why["reason"], sentence=why["sentence"], because=tuple(why.get("because", ())))
+
+
+def scope_key(scope: Json) -> str:
+    """``workload:serving/chat``."""
+    return f"{scope['kind']}:{scope['name']}"
+
+
+def action_view(action: Json, snapshot: Json) -> ActionView:
+    """An action in words, with what stood before it."""
+    if "paused" in action:
+        verb = "hold back new" if action["paused"] else "admit"
+        words = f"{verb} low-priority pods in queue {action['queue']}"
+        return ActionView(kind="admission", direction=Direction.QUEUE, words=words)
+    if "offered" in action:
+        verb = "offer empty nodes of" if action["offered"] else "keep empty nodes of"
+        direction = Direction.LOWER if action["offered"] else Direction.RAISE
+        return ActionView(kind="consolidation", direction=direction, words=f"{verb} pool {action['pool']}")
+    state = _state_of(action["workload"], snapshot)
+    if "pods" in action:
+        before = int((state.get("buffer") or {}).get("pods", 0))
+        words = f"room for {before} → {action['pods']} more pods on {action['pool']}"
+        return _moved("buffer", before, action["pods"], words)
+    before = _floor(state)
+    if "replicas" in action:
+        return _moved("floor", before, action["replicas"], f"floor {before} → {action['replicas']} pods")
+    after = state.get("owner_min_replicas")
+    words = f"floor {before} → given back to the owner's {after if after is not None else 'own value'}"
+    return ActionView(kind="release", direction=Direction.LOWER, words=words, before=before, after=after)
+
+
+def _moved(kind: str, before: int, after: int, words: str) -> ActionView:
+    direction = Direction.RAISE if after > before else Direction.LOWER if after < before else Direction.RENEW
+    if direction is Direction.RENEW:
+        words = f"{'floor' if kind == 'floor' else 'room for'} {after} pods, renewed"
+    return ActionView(kind=kind, direction=direction, words=words, before=before, after=after)
+
+
+def _key(ref: Json) -> str:
+    return f"{ref['namespace']}/{ref['name']}"
+
+
+def _state_of(ref: Json, snapshot: Json) -> Json:
+    for state in snapshot["workloads"]:
+        if _key(state["ref"]) == _key(ref):
+            found: Json = state
+            return found
+    return {}
+
+
+def _floor(state: Json) -> int:
+    """minReplicas as it stands: ours, else the owner's; 0 for a workload the snapshot does not know."""
+    return int((state.get("floor") or {}).get("replicas", state.get("owner_min_replicas", 0)))
+
+
+def seconds(value: Any) -> float:
+    """A duration of the ledger: seconds as a number, or ISO 8601 as ``PT3240S`` / ``P1DT2H``."""
+    if isinstance(value, int | float):
+        return float(value)
+    sign, text = (-1.0, value[1:]) if value.startswith("-") else (1.0, value)
+    days, _, rest = text.removeprefix("P").partition("T")
+    total = 86_400.0 * float(days.removesuffix("D") or 0)
+    for letter, factor in (("H", 3600.0), ("M", 60.0), ("S", 1.0)):
+        head, found, tail = rest.partition(letter)
+        if found:
+            total, rest = total + factor * float(head), tail
+    return sign * total
+
+
+def _workload(a: Json, at_s: int, snapshot: Json) -> WorkloadView:
+    state = _state_of(a["ref"], snapshot)
+    demand = a["demand"]
+    missing = demand if isinstance(demand, Mapping) else None
+    served = state.get("capacity_per_pod")
+    return WorkloadView(
+        demand=None if missing or demand is None else float(demand),
+        missing=f"{missing['source']}: {missing['reason']}" if missing else None,
+        unit=state.get("unit", "requests/s"),
+        forecasts=tuple(_forecast(f) for f in a["forecasts"]),
+        surge=_surge(a["surge"], at_s) if a["surge"] else None,
+        model=a["model"],
+        may_act=a["may_act"],
+        standing=why_view(a["standing"]),
+        lead_total_p90_s=a["lead"]["total_p90_s"],
+        lead_learned_from=a["lead"]["learned_from"],
+        hpa_would_want=a["hpa_would_want"],
+        pods_at_target=served * state["hpa_target_ratio"] if served is not None else None,
+        standing_floor=_floor(state),
+        wanted=state.get("wanted_replicas", 0),
+    )
+
+
+def _forecast(f: Json) -> ForecastView:
+    issued_at_s, horizon_s = clock_text.epoch(f["issued_at"]), int(seconds(f["horizon"]))
+    return ForecastView(
+        issued_at_s=issued_at_s,
+        target_s=issued_at_s + horizon_s,
+        horizon_s=horizon_s,
+        expected=f["expected"],
+        lower=f["lower"],
+        upper=f["upper"],
+        level_ratio=f["level_ratio"],
+        model=f["model"],
+    )
+
+
+def _surge(s: Json, at_s: int) -> SurgeView:
+    return SurgeView(
+        at_s=at_s,
+        began_at_s=clock_text.epoch(s["began_at"]),
+        actual=s["actual"],
+        forecast=s["forecast"],
+        excess_ratio=s["excess_ratio"],
+        threshold_ratio=s["threshold_ratio"],
+    )
+
+
+def _queue(q: Json) -> QueueView:
+    because = tuple(why_view(w) for w in q["because"])
+    return QueueView(queue=q["queue"], healthy=q["healthy"], clean_ticks=q["clean_ticks"], because=because)
+
+
+def _proposals(tick: Json) -> tuple[ProposalView, ...]:
+    lost = {r["proposal_id"]: why_view(r["why"]) for d in tick["decisions"] for r in d["rejections"]}
+    won = {d["proposal_id"] for d in tick["decisions"] if d["proposal_id"] and d["action"]}
+    verdicts = {v["proposal_id"]: v for v in tick["verdicts"]}
+    views = []
+    for p in tick["proposals"]:
+        verdict = verdicts.get(p["id"])
+        fate, fate_why = _fate(p["id"], won, lost, verdict)
+        views.append(
+            ProposalView(
+                id=p["id"],
+                agent=p["agent"],
+                scope=scope_key(p["scope"]),
+                action=action_view(p["action"], tick["snapshot"]),
+                why=why_view(p["why"]),
+                fate=fate,
+                fate_why=fate_why,
+            )
+        )
+    return tuple(views)
+
+
+def _fate(
+    proposal_id: str, won: set[str], lost: Mapping[str, WhyView], verdict: Json | None
+) -> tuple[Fate, WhyView | None]:
+    guard = tuple(why_view(w) for w in verdict["why"]) if verdict else ()
+    if verdict and verdict["answer"] == "Refused":
+        return Fate.REFUSED, guard[0] if guard else lost.get(proposal_id)
+    if proposal_id in won:
+        limited = verdict is not None and verdict["answer"] == "Limited"
+        return (Fate.LIMITED, guard[0] if guard else None) if limited else (Fate.WON, None)
+    return Fate.LOST, lost.get(proposal_id)
+
+
+def _decision(d: Json, at_s: int, proposals: tuple[ProposalView, ...], snapshot: Json) -> DecisionView:
+    scope = scope_key(d["scope"])
+    losing = {r["proposal_id"] for r in d["rejections"]}
+    winner = next((p for p in proposals if p.id == d["proposal_id"]), None)
+    return DecisionView(
+        at_s=at_s,
+        scope=scope,
+        action=action_view(d["action"], snapshot) if d["action"] else None,
+        agent=winner.agent if winner else None,
+        why=why_view(d["why"]),
+        losers=tuple(p for p in proposals if p.id in losing),
+    )
