@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from leadtime.domain.errors import BadDemandFile
 from leadtime.domain.time_window import from_epoch
 from leadtime.sources import demand_file_grid as grid_of
 from leadtime.sources import demand_file_zones as zones
@@ -132,10 +133,7 @@ def read_demand(path: Path | str, options: DemandFileOptions) -> DemandFile:
         together = (options.aggregate or Aggregate.SUM) if options.group_by is not None else Aggregate.MEAN
         grid = grid_of.minute_grid(samples, together, str(path))
     if not np.isfinite(grid.values).any():
-        raise bad_file(
-            "demand-no-values", str(path), f"column {options.value_column} holds no value at all",
-            "name the column of demand with --value-column",
-        )  # fmt: skip
+        raise _no_values(str(path), options, samples)
     per_s = 1.0 / MINUTE_S if options.value_unit is ValueUnit.PER_MINUTE else 1.0
     return DemandFile(
         path=str(path), start=from_epoch(grid.start_s), step_s=grid.step_s, values=grid.values * per_s,
@@ -144,6 +142,15 @@ def read_demand(path: Path | str, options: DemandFileOptions) -> DemandFile:
         missing_values=int(np.isnan(columns.value).sum()), gaps=grid.gaps, duplicates_merged=samples.merged,
         first_at=from_epoch(float(samples.time_s.min())), last_at=from_epoch(float(samples.time_s.max())),
     )  # fmt: skip
+
+
+def _no_values(path: str, options: DemandFileOptions, samples: grid_of.Samples) -> BadDemandFile:
+    """Nothing to work with: no value in any row, or rows that stand for seconds here and there."""
+    if np.isfinite(samples.value).any():
+        wrong = f"a row stands for {grid_of.sampling_period_s(samples)} s and no minute is known for half of it"
+        return bad_file("demand-no-values", path, wrong, "give a row at least every minute or two")
+    wrong = f"column {options.value_column} holds no value at all"
+    return bad_file("demand-no-values", path, wrong, "name the column of demand with --value-column")
 
 
 def _columns(file: Path, options: DemandFileOptions) -> Columns:
