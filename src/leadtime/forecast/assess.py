@@ -20,11 +20,12 @@ from leadtime.forecast import surge as surges
 from leadtime.forecast.blend import Blend, blend
 from leadtime.forecast.champion import Champion
 from leadtime.forecast.entrants import entrants, memories
-from leadtime.forecast.model import MINUTE_S, Band, TooShort
+from leadtime.forecast.model import MINUTE_S, Band, DemandModel, TooShort
 from leadtime.forecast.race import Race
 from leadtime.forecast.surge import Reference, SurgeState
-from leadtime.policy.schema import ForecastPolicy, Policy
+from leadtime.policy.schema import ForecastPolicy, Policy, SurgePolicy
 
+DAY_MIN = 1440
 FORGET_AFTER_DAYS = 28  # a hole longer than any history: nothing from before it counts
 
 
@@ -61,13 +62,14 @@ def observe(state: ForecastState, series: Series, policy: Policy) -> ForecastSta
             return state
         state = replace(start(), first_at_s=start_s, last_at_s=start_s)
     assert state.last_at_s is not None
+    racing = _Field.of(policy)
+    skip = max(0, state.last_at_s - start_s) // MINUTE_S
     for at_s in range(state.last_at_s, start_s, MINUTE_S):
-        state = _minute(state, at_s, None, policy)
-    skip = max(0, (state.last_at_s - start_s) // MINUTE_S) if state.last_at_s else 0
+        state = _minute(state, at_s, None, racing)
     for i in range(skip, len(series.values)):
         value = series.values[i]
         usable = value if value is not None and isfinite(value) else None
-        state = _minute(state, start_s + i * MINUTE_S, usable, policy)
+        state = _minute(state, start_s + i * MINUTE_S, usable, racing)
     return state
 
 
@@ -76,37 +78,50 @@ def warm_up(state: ForecastState, series: Series, policy: Policy) -> ForecastSta
     return observe(state, series, policy)
 
 
-def _minute(state: ForecastState, at_s: int, value: float | None, policy: Policy) -> ForecastState:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Field:
+    """Who races by which rules; looked up once a call, not once a minute."""
+
+    models: tuple[DemandModel, ...]
+    keepers: tuple[DemandModel, ...]
+    rules: ForecastPolicy
+    surge: SurgePolicy
+
+    @classmethod
+    def of(cls, policy: Policy) -> "_Field":
+        """The field under ``policy``."""
+        rules = policy.forecast
+        return cls(models=entrants(rules), keepers=memories(rules), rules=rules, surge=policy.surge)
+
+
+def _minute(state: ForecastState, at_s: int, value: float | None, racing: _Field) -> ForecastState:
     """The state after the bucket [at_s, at_s + 60)."""
-    rules = policy.forecast
     at_min = at_s // MINUTE_S
-    race = state.race or races.start(len(entrants(rules)), rules.level_ratio)
+    race = state.race or races.start(len(racing.models), racing.rules.level_ratio)
     if races.is_issue_minute(at_min):
-        race = races.score(race, at_min, value, rules.level_ratio, rules.score_window_s)
-    watched = surges.watch(state.surge, at_min, value, policy.surge.min_level_ratio * state.mean, policy.surge)
-    known = state.known_minutes + (value is not None)
-    mean = state.mean if value is None else state.mean + (value - state.mean) / min(known, 1440)
+        race = races.score(race, at_min, value, racing.rules.level_ratio, racing.rules.score_window_s)
+    least = racing.surge.min_level_ratio * state.mean
+    known, mean, last_known_s = state.known_minutes, state.mean, state.last_known_s
+    if value is not None:
+        known += 1
+        mean += (value - mean) / min(known, DAY_MIN)
+        last_known_s = at_s + MINUTE_S
+    kept = state.memories
     state = ForecastState(
-        memories={m.memory: m.update(_memory(state, m), at_s, value) for m in memories(rules)},
-        race=race, champion=state.champion, surge=watched, mean=mean, known_minutes=known,
-        first_at_s=state.first_at_s, last_at_s=at_s + MINUTE_S,
-        last_known_s=state.last_known_s if value is None else at_s + MINUTE_S,
+        memories={m.memory: m.update(kept.get(m.memory) or m.start(), at_s, value) for m in racing.keepers},
+        race=race, champion=state.champion, surge=surges.watch(state.surge, at_min, value, least, racing.surge),
+        mean=mean, known_minutes=known, first_at_s=state.first_at_s, last_at_s=at_s + MINUTE_S,
+        last_known_s=last_known_s,
     )  # fmt: skip
-    return _issue(state, at_min + 1, rules) if races.is_issue_minute(at_min + 1) else state
+    return _issue(state, at_min + 1, racing) if races.is_issue_minute(at_min + 1) else state
 
 
-def _memory(state: ForecastState, model: Any) -> Any:
-    kept = state.memories.get(model.memory)
-    return model.start() if kept is None else kept
-
-
-def _issue(state: ForecastState, at_min: int, rules: ForecastPolicy) -> ForecastState:
+def _issue(state: ForecastState, at_min: int, racing: _Field) -> ForecastState:
     """Ask every model for a path at the start of minute ``at_min``, to be scored; pick champions as a block ends."""
-    assert state.race is not None
     level = _level(state)
-    if level is None:
+    if level is None or state.race is None:
         return state
-    bands = tuple(m.predict(state.memories[m.memory], races.PATH_MIN) for m in entrants(rules))
+    bands = tuple(m.predict(state.memories[m.memory], races.PATH_MIN) for m in racing.models)
     race = races.issue(state.race, at_min, level, bands)
     best = champions.choose(race.blocks) if races.begins_block(at_min) and race.blocks else state.champion
     path = blend(bands, best.models, race.shift, level)

@@ -25,12 +25,12 @@ def blend(bands: tuple[Band | TooShort, ...], models: tuple[int, ...], shift: Fl
     assert isinstance(base, Band)
     steps = len(base.expected)
     expected, lower, upper = np.zeros(steps), np.zeros(steps), np.zeros(steps)
-    near = _nearness(steps)
+    near, growth = _nearness(steps)
     for m in sorted(set(used)):
         band = bands[m]
         assert isinstance(band, Band)
         weight = near[[h for h, u in enumerate(used) if u == m]].sum(axis=0)
-        widen = _over_horizons(shift[:, m], steps) * level
+        widen = (shift[:, m] @ near) * growth * level
         expected += weight * band.expected
         lower += weight * (band.lower - widen[LOWER])
         upper += weight * (band.upper + widen[UPPER])
@@ -43,14 +43,11 @@ def blend(bands: tuple[Band | TooShort, ...], models: tuple[int, ...], shift: Fl
 
 
 @lru_cache(maxsize=64)
-def _nearness(steps: int) -> FloatColumn:
-    """(horizon, minute) weights that sum to 1: the nearest horizons share, linearly."""
-    minutes = np.arange(steps)
-    return np.stack([np.interp(minutes, HORIZONS_MIN, row) for row in np.eye(len(HORIZONS_MIN))])
+def _nearness(steps: int) -> tuple[FloatColumn, FloatColumn]:
+    """(horizon, minute) weights that sum to 1: the nearest horizons share, linearly; and how bounds grow with time.
 
-
-def _over_horizons(shift: FloatColumn, steps: int) -> FloatColumn:
-    """(2, minutes): calibrated shifts between the scored horizons; beyond the last they grow as a random walk's do."""
+    Beyond the last scored horizon bounds widen as a random walk's do.
+    """
     minutes = np.arange(steps)
-    between = np.stack([np.interp(minutes, HORIZONS_MIN, side) for side in shift])
-    return between * np.sqrt(np.maximum(1.0, minutes / HORIZONS_MIN[-1]))
+    near = np.stack([np.interp(minutes, HORIZONS_MIN, row) for row in np.eye(len(HORIZONS_MIN))])
+    return near, np.sqrt(np.maximum(1.0, minutes / HORIZONS_MIN[-1]))

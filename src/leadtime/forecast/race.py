@@ -29,12 +29,11 @@ LOWER, UPPER = 0, 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Issued:
-    """What was said at minute ``at_min`` (epoch minutes): (model, horizon) arrays, raw bounds and calibrated ones."""
+    """What was said at minute ``at_min`` (epoch minutes): for every model and horizon."""
 
     at_min: int
     level: float
-    raw: FloatColumn  # (2, models, horizons): lower, upper
-    bounds: FloatColumn  # (2, models, horizons): calibrated
+    said: FloatColumn  # (4, models, horizons): raw lower, raw upper, calibrated lower, calibrated upper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,20 +85,16 @@ def begins_block(at_min: int) -> bool:
 
 def issue(race: Race, at_min: int, level: float, bands: tuple[Band | TooShort, ...]) -> Race:
     """Keep what every model says at ``at_min``, the minute that begins now; a refusal is NaN."""
-    raw = np.full(race.shift.shape, np.nan)
+    said = np.full((4, *race.shift.shape[1:]), np.nan)
     for m, band in enumerate(bands):
         if isinstance(band, Band):
-            raw[LOWER, m] = band.lower[_AT_HORIZONS]
-            raw[UPPER, m] = band.upper[_AT_HORIZONS]
-    bounds = np.maximum(0.0, calibrated(raw, race.shift, level))
-    issued = Issued(at_min=at_min, level=level, raw=raw, bounds=bounds)
+            said[LOWER, m] = band.lower[_AT_HORIZONS]
+            said[UPPER, m] = band.upper[_AT_HORIZONS]
+    said[2 + LOWER] = np.maximum(0.0, said[LOWER] - race.shift[LOWER] * level)
+    said[2 + UPPER] = np.maximum(0.0, said[UPPER] + race.shift[UPPER] * level)
+    issued = Issued(at_min=at_min, level=level, said=said)
     oldest = at_min - HORIZONS_MIN[-1]
     return replace(race, issued=(*(i for i in race.issued if i.at_min >= oldest), issued))
-
-
-def calibrated(raw: FloatColumn, shift: FloatColumn, level: float) -> FloatColumn:
-    """Raw (lower, upper) pushed outwards by ``shift`` levels; a negative shift tightens."""
-    return np.stack((raw[LOWER] - shift[LOWER] * level, raw[UPPER] + shift[UPPER] * level))
 
 
 def score(race: Race, at_min: int, actual: float | None, level_ratio: float, window_s: int) -> Race:
@@ -109,25 +104,25 @@ def score(race: Race, at_min: int, actual: float | None, level_ratio: float, win
     """
     if actual is None:
         return race
-    due = {i.at_min: i for i in race.issued}
-    said = [due.get(at_min - h) for h in HORIZONS_MIN]
-    if not any(said):
-        return race
-    raw, bounds = np.full(race.shift.shape, np.nan), np.full(race.shift.shape, np.nan)
+    due = {at_min - i.at_min: i for i in race.issued}
+    both = np.full((4, *race.shift.shape[1:]), np.nan)
     levels = np.ones(len(HORIZONS_MIN))
-    for h, issued in enumerate(said):
-        if issued is not None:
-            raw[:, :, h], bounds[:, :, h], levels[h] = issued.raw[:, :, h], issued.bounds[:, :, h], issued.level
-    missed = np.stack((raw[LOWER] - actual, actual - raw[UPPER])) / levels
+    for h, minutes in enumerate(HORIZONS_MIN):
+        if issued := due.get(minutes):
+            both[:, :, h], levels[h] = issued.said[:, :, h], issued.level
+    if np.isnan(both[LOWER]).all():
+        return race
+    bounds = both[2:]
     misses = race.misses.copy()
-    misses[..., race.written % RING] = missed
+    misses[LOWER, ..., race.written % RING] = (both[LOWER] - actual) / levels
+    misses[UPPER, ..., race.written % RING] = (actual - both[UPPER]) / levels
     outside = np.stack((actual < bounds[LOWER], actual > bounds[UPPER]))
     known = ~np.isnan(bounds)
     aim = (1.0 - level_ratio) / 2.0
     rate = np.clip(race.rate + np.where(known, ADAPT_RATE * (aim - outside), 0.0), aim / 10.0, 0.5)
-    race = replace(race, misses=misses, written=race.written + 1, rate=rate)
-    if race.written % CALIBRATE_EVERY == 0:
-        race = replace(race, shift=_shift(misses, rate))
+    written = race.written + 1
+    shift = _shift(misses, rate) if written % CALIBRATE_EVERY == 0 else race.shift
+    race = Race(misses=misses, written=written, rate=rate, shift=shift, issued=race.issued, blocks=race.blocks)
     scored = _Scored(actual=actual, upper=bounds[UPPER], inside=known[UPPER] & ~(outside[LOWER] | outside[UPPER]))
     return _add_loss(race, at_min, scored, 1.0 - aim, window_s)
 

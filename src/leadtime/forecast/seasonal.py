@@ -6,6 +6,7 @@ so a surge that recurs about six is expected in time, one odd day moves nothing,
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,6 +24,7 @@ LEVEL_FLOOR_RATIO = 0.05
 # mean demand, unlimited → 1.5 → 1.25 → 1.15: mongo-01 2.50 2.47 1.95 1.68, ingress-01 1.41 0.89 0.66 0.56, m-mid
 # 8.34 3.95 3.21 3.08, World Cup 3.35 3.25 3.35 3.51 (last value: 4.09, 1.10, 4.69, 3.68).
 MOST_RATIO = 1.25
+SPARE_AHEAD = 24  # cells beyond the path: the widest tolerance, two hours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +44,6 @@ class _OnDays:
         """See DemandModel."""
         return day_cells.add(state, at_s, value, self.max_days)
 
-    def laid(self, state: DayCells, ahead: int) -> DayRows:
-        """A day back and ``ahead`` cells on, today and on every earlier day."""
-        return day_cells.day_rows(state, back=CELLS_A_DAY, ahead=ahead, max_days=self.max_days, zone=self.zone)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonalRatio(_OnDays):
@@ -57,9 +55,10 @@ class SeasonalRatio(_OnDays):
         """See DemandModel."""
         if state.first is None:
             return _too_short(self.name, state)
-        laid = self.laid(state, _cells_ahead(steps))
-        scale = scale_to_today(laid, mean_ratio(laid, HOUR_CELLS))
-        ranked = Ranked.of(laid.rows[:, CELLS_A_DAY:] * scale[:, None])
+        ahead = _cells_ahead(steps)
+        laid, day = beside_today(state, ahead, self.max_days, self.zone)
+        scale = near(mean_ratio(laid, HOUR_CELLS), day)
+        ranked = Ranked.of(laid.rows[:, CELLS_A_DAY : CELLS_A_DAY + ahead] * scale[:, None])
         if ranked.fewest < NEEDED_DAYS:
             return _too_short(self.name, state)
         return point(_to_minutes(ranked.median(), state, steps))
@@ -79,9 +78,9 @@ class UsualEnvelope(_OnDays):
             return _too_short(self.name, state)
         reach = -(-self.tolerance_s // CELL_S)
         ahead = _cells_ahead(steps)
-        laid = self.laid(state, ahead + reach)
-        scale = scale_to_today(laid, median_ratio(laid, STEADY_CELLS))
-        shape = laid.rows[:, CELLS_A_DAY - reach :] * scale[:, None]
+        laid, day = beside_today(state, ahead, self.max_days, self.zone)
+        scale = near(median_ratio(laid, STEADY_CELLS), day)
+        shape = laid.rows[:, CELLS_A_DAY - reach : CELLS_A_DAY + ahead + reach] * scale[:, None]
         ranked = Ranked.of(shape[:, reach : reach + ahead])
         if ranked.fewest < NEEDED_DAYS:
             return _too_short(self.name, state)
@@ -147,10 +146,16 @@ def median_ratio(laid: DayRows, back: int) -> FloatColumn:
     return _ratio(now, then, laid.mean)
 
 
-def scale_to_today(laid: DayRows, lately: FloatColumn) -> FloatColumn:
-    """Factor per earlier day that brings it to today: ``lately``, kept near the ratio of whole days."""
-    day = mean_ratio(laid, CELLS_A_DAY)
+def near(lately: FloatColumn, day: FloatColumn) -> FloatColumn:
+    """The factor per earlier day that brings it to today: ``lately``, kept near the ratio of whole days."""
     return np.where(np.isnan(day), lately, np.clip(lately, day / MOST_RATIO, day * MOST_RATIO))
+
+
+@lru_cache(maxsize=8)
+def beside_today(state: DayCells, ahead: int, max_days: int, zone: str) -> tuple[DayRows, FloatColumn]:
+    """Earlier days beside today, and today's last 24 hours ÷ each day's; kept, because both models ask in one tick."""
+    laid = day_cells.day_rows(state, back=CELLS_A_DAY, ahead=ahead + SPARE_AHEAD, max_days=max_days, zone=zone)
+    return laid, mean_ratio(laid, CELLS_A_DAY)
 
 
 def _ratio(now: FloatColumn, then: FloatColumn, usual: float) -> FloatColumn:
