@@ -245,6 +245,14 @@ class SimulatedCluster:
             work.wanted = replicas
             self._stand(work, replicas)
 
+    def stand_warm(self, ref: WorkloadRef, extra_pods: int) -> None:
+        """From now on ``extra_pods`` more than minReplicas stand, Ready at once, on nodes that stand at once."""
+        work = self.work(ref)
+        replicas = work.owner_min + extra_pods
+        work.set_owner_min(replicas, self.now_s)
+        work.wanted = max(work.wanted, replicas)
+        self._stand(work, work.wanted)
+
     # --- direct controls, for a world without an HPA ---------------------------------------------------------------
 
     def set_hpa(self, ref: WorkloadRef, *, on: bool) -> None:

@@ -49,7 +49,7 @@ class Passage(NamedTuple):
 
 @dataclass(slots=True)
 class Bench:
-    """The shared parts: seed, agenda, event log, passages (in order of ``ended_s``) and the number of the last pod."""
+    """The shared parts: seed, agenda, event log, passages (in order of ``ended_s``), and what was ever made."""
 
     seed: int
     log: EventLog = field(default_factory=EventLog)
@@ -57,6 +57,7 @@ class Bench:
     passages: list[Passage] = field(default_factory=list)
     pushed: int = 0
     pods_created: int = 0
+    pods_deleted: int = 0
     nodes_created: int = 0
 
     def push(self, at_s: float, due: Due, subject: object) -> None:

@@ -180,6 +180,11 @@ class Workload:
         self.owner_min = replicas
         self._minimum_moved(self.effective_min, at_s, "by the owner")
 
+    def set_target_ratio(self, target_ratio: float) -> None:
+        """The owner aims the HPA at another share of a pod's capacity; its recommendations so far stay."""
+        spec = hpa_spec(self.scenario.hpa, self.scenario, target_ratio)
+        self.hpa_spec = spec.with_bounds(self.effective_min, self.scenario.max_replicas)
+
     def _minimum_moved(self, before: int, at_s: float, detail: str) -> None:
         after = self.effective_min
         if after != self.hpa_spec.min_replicas:

@@ -192,6 +192,7 @@ class PodGroup:
     def delete(self, pod: Pod, at_s: float) -> None:
         """Take the pod away at once, wherever it is on its way."""
         self.touch(at_s)
+        self.bench.pods_deleted += 1
         pod.alive = False
         if pod.serial in self.pending:
             del self.pending[pod.serial]
