@@ -7,7 +7,7 @@ import typer
 
 from leadtime.cli.options import DashboardOptions
 
-EXAMPLE = "Example: `leadtime dashboard out/recurring/ticks.sqlite --port 8321`"
+EXAMPLE = "\b\nExample:\n  leadtime dashboard out/recurring/ticks.sqlite --port 8321"
 
 
 def dashboard(

@@ -7,7 +7,7 @@ import typer
 
 from leadtime.cli.options import DemoOptions, Form
 
-EXAMPLE = "Example: `leadtime demo --headless --out out` or `leadtime demo --form recurring --seed 7 --vary`"
+EXAMPLE = "\b\nExamples:\n  leadtime demo --headless --out out\n  leadtime demo --form recurring --seed 7 --vary"
 
 _Headless = Annotated[bool, typer.Option("--headless", help="Write files and serve no page; needs --out.")]
 _Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for one sub-folder a form.")]

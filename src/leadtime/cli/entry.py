@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 import typer
-from typer._click.exceptions import ClickException  # typer 0.29 carries click inside and re-exports no base class
+from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer carries click, re-exports neither
 
 from leadtime.domain.errors import LeadtimeError
 
@@ -53,9 +53,10 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _usage(error: ClickException) -> int:
-    """A wrong option or argument; without a message the help has been printed already."""
+    """A wrong option or argument: one line. No command at all: the help, which is what was asked for."""
     message = error.format_message().rstrip(".")
-    if not message:
+    if isinstance(error, NoArgsIsHelpError):
+        typer.echo(message, err=True)
         return USAGE_EXIT
     ctx = getattr(error, "ctx", None)
     command = "leadtime" if ctx is None else ctx.command_path

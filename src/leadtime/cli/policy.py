@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from leadtime.policy.reach import WorkloadNumbers
 
 app = typer.Typer(help="Thresholds: check a file, show what holds, explain one.", no_args_is_help=True)
-CHECK_EXAMPLE = "Example: `leadtime policy check serving.yaml --min 8 --max 300 --capacity-per-pod 20 --peak 1400`"
-SHOW_EXAMPLE = "Example: `leadtime policy show --policy serving.yaml` or `leadtime policy show --json`"
-EXPLAIN_EXAMPLE = "Example: `leadtime policy explain scaling.surge_pods_added_per_min`"
+CHECK_EXAMPLE = (
+    "\b\nExample:\n  leadtime policy check serving.yaml --min 8 --max 300 \\\n    --capacity-per-pod 20 --peak 1400"
+)
+SHOW_EXAMPLE = "\b\nExamples:\n  leadtime policy show --policy serving.yaml\n  leadtime policy show --json"
+EXPLAIN_EXAMPLE = "\b\nExample:\n  leadtime policy explain scaling.surge_pods_added_per_min"
 FOUND_EXIT = 1
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="A policy, YAML or JSON.")]

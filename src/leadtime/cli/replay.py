@@ -10,8 +10,8 @@ from leadtime.cli.options import ReplayOptions, parse_duration, parse_instant, p
 from leadtime.sources.demand_file_options import Aggregate, DemandFileOptions, OnDuplicate, TimeUnit, ValueUnit
 
 EXAMPLE = (
-    "Example: `leadtime replay --demand ingress.csv --time-column timestamp --value-column value "
-    "--capacity-per-pod 20000 --scenario gpu-40min --out out`"
+    "\b\nExample:\n  leadtime replay --demand ingress-01.csv --time-column timestamp \\\n"
+    "    --value-column value --capacity-per-pod 30000 --scenario gpu-40min \\\n    --out out"
 )
 WARM_UP = timedelta(days=7)
 
