@@ -31,7 +31,8 @@ class Answer:
 class Told:
     """What the answers are made of; everything lies before ``until_s``."""
 
-    story: Story
+    story: Story  # cut at the clock
+    whole: Story  # not cut: only scales and links may look at it
     until_s: int
     runs: tuple[DecisionRun, ...]
     check: ForecastCheck
@@ -67,6 +68,7 @@ def verdict(told: Told) -> str:
 def answers(told: Told) -> tuple[Answer, ...]:
     """All answers, in the order they are read."""
     first = first_raise(told)
+    warm = _warm_pods(told)
     return (
         _hpa_reacted(told),
         _leadtime_reacted(told, first),
@@ -76,6 +78,7 @@ def answers(told: Told) -> tuple[Answer, ...]:
         _forecast_wrong(told),
         _first_request(told),
         _harm(told),
+        *((warm,) if warm else ()),
     )
 
 
@@ -103,7 +106,7 @@ def _hpa_reacted(told: Told) -> Answer:
         parts.append(f"its first new node was ready at {clock(ready)}")
     pending = told.report("timeline", "hpa", told.story.workload, "pending_at_15min")
     if isinstance(pending, int | float) and pending:
-        parts.append(f"{number(pending)} pods were pending a quarter of an hour after the surge began")
+        parts.append(f"{number(pending)} pods were pending 15 min after the surge began")
     text = _sentence(parts) or "Not in this window: the HPA's wanted replicas never rose."
     return Answer(id="hpa-reacted", question="When did the HPA react?", text=text)
 
@@ -128,10 +131,15 @@ def _leadtime_reacted(told: Told, first: DecisionView | None) -> Answer:
 def _why(told: Told, first: DecisionView | None) -> Answer:
     question = "Why?"
     if first is not None:
-        return Answer(id="why", question=question, text=f"{first.why.sentence} ({first.why.reason})", decision=first)
+        text = f"{_capital(first.why.sentence)} ({first.why.reason})."
+        return Answer(id="why", question=question, text=text, decision=first)
     scope = f"workload:{told.story.workload}"
     last = next((run.decisions[-1] for run in reversed(told.runs) if run.scope == scope), None)
-    text = f"{last.why.sentence} ({last.why.reason})" if last else "No decision about this workload is on record."
+    text = (
+        f"{_capital(last.why.sentence)} ({last.why.reason})."
+        if last
+        else "No decision about this workload is on record."
+    )
     return Answer(id="why", question=question, text=text, decision=last)
 
 
@@ -235,6 +243,30 @@ def _first_request(told: Told) -> Answer:
     return Answer(id="first-request", question=question, text=text)
 
 
+def _warm_pods(told: Told) -> Answer | None:
+    """Only where the report says that nothing but warm pods would have helped (a surge without warning)."""
+    places = (("comparison", told.story.workload), ("worlds", "leadtime", told.story.workload), ())
+    found = (told.report(*place, "warm_pods_needed") for place in places)
+    pods = next((value for value in found if isinstance(value, int | float)), None)
+    if not pods:
+        return None
+    hours = next(
+        (v for place in places if isinstance(v := told.report(*place, "warm_gpu_hours_per_day"), int | float)), None
+    )
+    cost = f"; they cost {number(hours)} GPU-hours a day" if hours is not None else ""
+    text = f"Nobody could foresee it. Only warm pods help: {number(pods)} would have served everything{cost}."
+    return Answer(id="warm-pods", question="What would have helped?", text=text)
+
+
+def gap_closed(told: Told) -> str:
+    """How much of the way from HPA alone to the oracle leadtime went, as the report says; empty before the end."""
+    ratio = told.report("comparison", told.story.workload, "oracle_gap_closed")
+    if isinstance(ratio, int | float):
+        return f"leadtime closes {percent(ratio, 0)} of the gap between HPA alone and the oracle"
+    reason = told.report("comparison", told.story.workload, "oracle_gap_closed_reason")
+    return f"no gap to close: {reason}" if isinstance(reason, str) else ""
+
+
 def _harm(told: Told) -> Answer:
     question = "Which decisions did harm?"
     if not told.harms:
@@ -278,8 +310,12 @@ def _time(told: Told, world: str, field: str) -> int | None:
 def _sentence(parts: Sequence[str]) -> str:
     if not parts:
         return ""
-    text = ", ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
+    return _capital(", ".join(parts)) + "."
+
+
+def _capital(text: str) -> str:
+    """The first letter large, but ``leadtime`` keeps its name."""
+    return text if text.startswith("leadtime") else text[:1].upper() + text[1:]
 
 
 def title_of_window(story: Story) -> str:

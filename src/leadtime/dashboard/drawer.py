@@ -131,7 +131,7 @@ def _evidence(
                 unit=e["unit"],
                 window=f"[{clock(start_s)}, {clock(end_s)})" if end_s > start_s else f"at {clock(start_s)}",
                 points_here=e["id"] in own,
-            )  # fmt: skip
+            )
         )
     return tuple(sorted(rows, key=lambda row: not row.points_here))
 

@@ -16,7 +16,7 @@ LEAST_STRETCH_S = 300  # shorter ones are drawn but not told
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Miss:
-    """One minute outside its band. ``excess_ratio`` > 0: above the upper bound by that share of it; < 0: below lower."""
+    """One minute outside its band. ``excess_ratio`` > 0: above upper by that share of it; < 0: below lower."""
 
     at_s: int
     actual: float

@@ -34,6 +34,7 @@ class Mark:
     colour: str
     label: str
     value: float | None = None
+    bound: float | None = None  # a stroke is drawn from ``value`` to here
     href: str = ""
 
 

@@ -59,14 +59,20 @@ def now_of(story: Story, wish: Wish) -> int:
 
 def told_until(story: Story, until_s: int) -> Told:
     """Everything the page says about ``story`` with the clock at ``until_s``."""
-    seen = replace(story, ticks=tuple(t for t in story.ticks if t.at_s < until_s))
+    cut_s = min(until_s, story.loaded.end_s)
+    seen = replace(
+        story,
+        ticks=tuple(t for t in story.ticks if t.at_s < cut_s),
+        worlds={world: minutes.before(cut_s) for world, minutes in story.worlds.items()},
+    )
     return Told(
         story=seen,
+        whole=story,
         until_s=until_s,
         runs=decision_runs(seen.ticks),
-        check=check_forecasts(seen, until_s),
-        harms=harms(seen, until_s),
-        scores=score_table(story, until_s),
+        check=check_forecasts(seen, cut_s),
+        harms=harms(seen, cut_s),
+        scores=score_table(seen, until_s),
     )
 
 
@@ -105,7 +111,7 @@ def decision_rows(told: Told, window: Span, *, with_nothing: bool) -> tuple[Deci
                 losers=losers,
                 loser=_first_loser(run),
                 harm="; ".join(found),
-            )  # fmt: skip
+            )
         )
     return tuple(rows)
 

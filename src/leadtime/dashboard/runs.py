@@ -1,7 +1,7 @@
 """Decisions → runs of equal ones: a day of 1,440 rows becomes the few dozen changes of mind a person can read.
 
-Two neighbouring decisions of one scope belong together while reason, direction and kind stay the same and no tick is
-missing between them. "Nothing" is a decision and is grouped alike.
+Two neighbouring decisions of one scope belong together while reason, agent, direction and kind stay the same and no
+tick is missing between them. "Nothing" is a decision and is grouped alike.
 """
 
 from collections import Counter
@@ -80,6 +80,7 @@ def _belongs(last: DecisionView, decision: DecisionView, tick_s: int) -> bool:
     kinds = [d.action.kind if d.action else "" for d in (last, decision)]
     return (
         decision.why.reason == last.why.reason
+        and decision.agent == last.agent
         and decision.direction is last.direction
         and kinds[0] == kinds[1]
         and decision.at_s - last.at_s <= LONGEST_STEP * tick_s

@@ -79,7 +79,9 @@ MINUTE_MEASURES = (
     ),
     Measure(key="pod_hours", title="pod-hours", why="pods from bound to deleted", show=number),
     Measure(key="gpu_node_hours", title="node-hours", why="GPU nodes from launch to deleted", show=number),
-    Measure(key="pending_pod_minutes", title="pending", why="pod-minutes between created and bound", show=number),
+    Measure(
+        key="pending_pod_minutes", title="pending pod-min", why="pod-minutes between created and bound", show=number
+    ),
 )
 REPORT_MEASURES = (
     *MINUTE_MEASURES,

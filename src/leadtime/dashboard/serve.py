@@ -15,7 +15,7 @@ LET_GO_S = 2  # open event streams are cut after this, so that Ctrl-C ends at on
 
 
 def serve(app: FastAPI, port: int, open_browser: bool = False) -> None:  # noqa: FBT001, FBT002 - the agreed signature
-    """Serve ``app`` until Ctrl-C; prints the address. Port 0 takes a free one. Raises WrongUse when the port is taken."""
+    """Serve ``app`` until Ctrl-C; prints the address. Port 0 takes a free one. Raises WrongUse for a taken port."""
     listener = listen(port)
     url = f"http://{HOST}:{listener.getsockname()[1]}/"
     sys.stdout.write(f"leadtime: the page is at {url} (Ctrl-C ends)\n")

@@ -87,6 +87,7 @@ class Shelf:
             "live": self.live and story.report is None,
             "verdict": answers.verdict(told),
             "answers": answers.answers(told),
+            "gap": answers.gap_closed(told),
             "window_title": answers.title_of_window(story),
             "board": tracks.board(told, wish.worlds),
             "rows": pages.decision_rows(told, story.window, with_nothing=True),

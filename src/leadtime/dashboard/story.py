@@ -6,7 +6,7 @@ What was read is kept until the file changes; ticks are never rewritten, so only
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
@@ -21,6 +21,8 @@ from leadtime.ledger.records import LedgerMeta, MinuteRow
 
 TOLD_WHOLE_S = 36 * 3600
 DAY_S = 24 * 3600
+AFTER_LOADED_S = 3900  # minutes read beyond a day, so that "60 min later" is known for its last decisions too
+KEPT_STORIES = 6
 BEFORE_FOCUS_S, AFTER_FOCUS_S = 105 * 60, 105 * 60
 WORLD_ORDER = ("hpa", "leadtime", "oracle", "hpa_equal_cost", "cron")
 
@@ -48,22 +50,27 @@ class LedgerBook:
         self._times: list[int] = []
         self._ticks: dict[int, TickView] = {}
         self._ticks_of: Span | None = None
-        self._stories: dict[tuple[Any, ...], Story] = {}
+        self._stories: dict[tuple[str, Span], Story] = {}
+        self._worlds: list[tuple[str, str]] = []
         self._report: Mapping[str, Any] | None = None
 
     def story(self, choice: Choice) -> Story | None:
         """The story of ``choice``; None while the ledger holds no tick and no minute yet."""
         with self._lock:
             self._refresh()
-            key = (choice.workload, choice.start_s, choice.end_s)
+            workload = choice.workload if choice.workload in self.meta.workloads else self.meta.workloads[0]
+            worlds = [world for world, of in self._worlds if of == workload]
+            full = self._full(worlds, workload)
+            if full is None:
+                return None
+            loaded = loaded_span(full, choice)
+            key = (workload, loaded)
             if key not in self._stories:
-                made = self._read(choice)
-                if made is None:
-                    return None
-                if len(self._stories) > 8:
-                    self._stories.clear()
-                self._stories[key] = made
-            return self._stories[key]
+                if len(self._stories) >= KEPT_STORIES:
+                    self._stories.pop(next(iter(self._stories)))
+                self._stories[key] = self._read(workload, worlds, full, loaded)
+            story = self._stories[key]
+        return replace(story, window=window_of(full, loaded, choice, story.report, workload))
 
     def tick(self, at_s: int) -> dict[str, Any]:
         """One whole tick, as written. Raises BadLedger when there is none at ``at_s``."""
@@ -80,22 +87,15 @@ class LedgerBook:
         if stamp == self._stamp:
             return
         self._stories.clear()
+        self._worlds = self.reader.worlds()
         self._times = [int(at.timestamp()) for at in self.reader.tick_times()]
         text = self.reader.document("report")
         self._report = json.loads(text) if text else None
         self._stamp = stamp
 
-    def _read(self, choice: Choice) -> Story | None:
-        workloads = self.meta.workloads
-        workload = choice.workload if choice.workload in workloads else workloads[0]
-        worlds = [world for world, of in self.reader.worlds() if of == workload]
-        full = self._full(worlds, workload)
-        if full is None:
-            return None
-        loaded = loaded_span(full, choice)
-        window = window_of(full, loaded, choice, self._report, workload)
+    def _read(self, workload: str, worlds: list[str], full: Span, loaded: Span) -> Story:
         ticks = self._ticks_within(loaded)
-        since, until = from_epoch(loaded.start_s), from_epoch(loaded.end_s)
+        since, until = from_epoch(loaded.start_s), from_epoch(loaded.end_s + AFTER_LOADED_S)
         minutes = {
             world: world_minutes(world, self.reader.world_minutes(world, workload, since, until))
             for world in sorted(worlds, key=world_rank)
@@ -103,10 +103,19 @@ class LedgerBook:
         unit = next((t.workloads[workload].unit for t in ticks if workload in t.workloads), "requests/s")
         absent = "" if self._report else "the ledger holds no report yet: the run has not ended, or it was not a replay"
         return Story(
-            ledger=self.name, title=f"{self.meta.kind} · {self.meta.scenario}", workload=workload,
-            workloads=workloads, full=full, window=window, worlds={w: m for w, m in minutes.items() if m.at_s},
-            ticks=ticks, report=self._report, report_absent=absent, unit=unit, meta=meta_lines(self.meta),
-        )  # fmt: skip
+            ledger=self.name,
+            workload=workload,
+            workloads=self.meta.workloads,
+            full=full,
+            loaded=loaded,
+            window=loaded,
+            worlds={w: m for w, m in minutes.items() if m.at_s},
+            ticks=ticks,
+            report=self._report,
+            report_absent=absent,
+            unit=unit,
+            meta=meta_lines(self.meta),
+        )
 
     def _full(self, worlds: list[str], workload: str) -> Span | None:
         if self._times:

@@ -41,8 +41,10 @@ def marks_svg(track: NumericTrack, shown: Board, until_s: int) -> str:
     marks = "".join(
         _mark(m, shown.window, _y(track, m.value) if m.value is not None else 9.0)
         for m in track.marks
-        if m.at_s < until_s
+        if m.at_s < until_s and m.bound is None
     )
+    strokes = "".join(_stroke(track, m, shown.window) for m in track.marks if m.bound is not None and m.at_s < until_s)
+    marks = strokes + marks
     return f'<svg class="marks" width="100%" height="{track.height}" aria-hidden="true">{marks}</svg>' if marks else ""
 
 
@@ -76,7 +78,7 @@ def lane_svg(lane: Lane, shown: Board, until_s: int) -> str:
         _mark(m, window, LANE_HEIGHT / 2) for m in lane.marks if window.start_s <= m.at_s < min(window.end_s, until_s)
     )
     return (
-        f'<svg class="lane" width="100%" height="{LANE_HEIGHT}" role="img" aria-label="{escape(_lane_words(lane, window))}">'
+        f'<svg class="lane" width="100%" height="{LANE_HEIGHT}" role="img" aria-label="{_lane_words(lane, window)}">'
         f"{_grid(window, LANE_HEIGHT)}{bars}{marks}</svg>"
     )
 
@@ -97,7 +99,7 @@ def axis_svg(window: Span) -> str:
 
 def key_svg(shape: str, colour: str) -> str:
     """A swatch for a lane's key."""
-    body = _sign("harm", "harm") if shape == "harm" else _shape(shape, colour, 'x="0"', 'width="18"', "1", "17")
+    body = _sign("harm", "harm") if shape == "harm" else _shape(shape, colour, 4.0, 92.0)
     inner = f'<svg x="9" y="{LANE_HEIGHT / 2:.0f}" overflow="visible">{body}</svg>' if shape == "harm" else body
     return f'<svg class="swatch" width="18" height="{LANE_HEIGHT}" aria-hidden="true">{inner}</svg>'
 
@@ -128,10 +130,8 @@ def ticks_of(window: Span, most: int = 12) -> list[int]:
 
 
 def _grid(window: Span, height: int) -> str:
-    return "".join(
-        f'<line class="grid" x1="{100 * window.share(at):.3f}%" x2="{100 * window.share(at):.3f}%" y1="0" y2="{height}"/>'
-        for at in ticks_of(window)
-    )
+    shares = [f"{100 * window.share(at):.3f}%" for at in ticks_of(window)]
+    return "".join(f'<line class="grid" x1="{x}" x2="{x}" y1="0" y2="{height}"/>' for x in shares)
 
 
 def _levels(track: NumericTrack) -> str:
@@ -196,7 +196,8 @@ def _area(track: NumericTrack, band: Band, shown: Board, until_s: int) -> str:
     for upper, lower in zip(uppers, lowers, strict=False):
         back = _trace([*reversed(_stepped_corners(lower) if band.stepped else lower)], stepped=False)
         found.append(
-            f'<path class="f-{band.colour}" fill-opacity="{band.opacity:.2f}" d="M{_trace(upper, band.stepped)}L{back}Z"/>'
+            f'<path class="f-{band.colour}" fill-opacity="{band.opacity:.2f}" '
+            f'd="M{_trace(upper, band.stepped)}L{back}Z"/>'
         )
     return "".join(found)
 
@@ -213,27 +214,39 @@ def _bar(bar: Bar, window: Span, until_s: int) -> str:
     if end <= start:
         return ""
     x, width = 100 * window.share(start), max(0.18, 100 * (end - start) / max(1, window.end_s - window.start_s))
-    shape = _shape(bar.shape, bar.colour, f'x="{x:.3f}%"', f'width="{width:.3f}%"', f"{x:.3f}%", f"{x + width:.3f}%")
+    shape = _shape(bar.shape, bar.colour, x, width)
     return _linked(f"<g><title>{escape(bar.label)}</title>{shape}</g>", bar.href)
 
 
-def _shape(shape: str, colour: str, x: str, width: str, x1: str, x2: str) -> str:
-    h = LANE_HEIGHT
-    hit = f'<rect class="hit" {x} {width} y="0" height="{h}"/>'
+def _shape(shape: str, colour: str, x: float, width: float) -> str:
+    """A bar from ``x`` over ``width``, both in per cent."""
+    h, at = LANE_HEIGHT, f'x="{x:.3f}%" width="{width:.3f}%"'
+    hit = f'<rect class="hit" {at} y="0" height="{h}"/>'
     if shape == "hair":
-        return f'{hit}<line class="s-{colour}" stroke-width="1.5" x1="{x1}" x2="{x2}" y1="{h / 2}" y2="{h / 2}"/>'
+        ends = f'x1="{x:.3f}%" x2="{x + width:.3f}%" y1="{h / 2}" y2="{h / 2}"'
+        return f'{hit}<line class="s-{colour}" stroke-width="1.5" {ends}/>'
     if shape in {"outline", "hatch"}:
         fill = ' fill="url(#hatch)"' if shape == "hatch" else ' fill="none"'
-        return f'{hit}<rect class="o-{colour}"{fill} {x} {width} y="4.5" height="{h - 9}" stroke-width="1.2"/>'
+        return f'{hit}<rect class="o-{colour}"{fill} {at} y="4.5" height="{h - 9}" stroke-width="1.2"/>'
     y, height = {"full": (3, h - 6), "low": (h / 2, h / 2 - 3), "thin": (h / 2 - 1.5, 3)}[shape]
-    return f'{hit}<rect class="f-{colour}" {x} {width} y="{y}" height="{height}"/>'
+    return f'{hit}<rect class="f-{colour}" {at} y="{y}" height="{height}"/>'
 
 
 def _mark(mark: Mark, window: Span, y: float) -> str:
-    share = window.share(mark.at_s + (30 if mark.value is not None else 0))
+    share = window.share(mark.at_s)
     sign = _sign(mark.shape, mark.colour)
     body = f'<svg x="{100 * share:.3f}%" y="{y:.1f}" overflow="visible"><title>{escape(mark.label)}</title>{sign}</svg>'
     return _linked(body, mark.href)
+
+
+def _stroke(track: NumericTrack, mark: Mark, window: Span) -> str:
+    """How far an actual lies outside its band."""
+    x = 100 * window.share(mark.at_s)
+    y1, y2 = _y(track, mark.value or 0.0), _y(track, mark.bound or 0.0)
+    return (
+        f'<line class="s-{mark.colour} stroke" x1="{x:.3f}%" x2="{x:.3f}%" y1="{y1:.1f}" y2="{y2:.1f}">'
+        f"<title>{escape(mark.label)}</title></line>"
+    )
 
 
 def _sign(shape: str, colour: str) -> str:
@@ -259,7 +272,7 @@ def _linked(body: str, href: str) -> str:
 
 def _lane_words(lane: Lane, window: Span) -> str:
     inside = [b for b in lane.bars if b.end_s > window.start_s and b.start_s < window.end_s]
-    return f"{lane.label}: {len(inside)} stretches, {len(lane.marks)} marks"
+    return escape(f"{lane.label}: {len(inside)} stretches, {len(lane.marks)} marks")
 
 
 def _short(value: float) -> str:

@@ -59,7 +59,8 @@ def action_view(action: Json, snapshot: Json) -> ActionView:
         return ActionView(kind="consolidation", direction=direction, words=f"{verb} pool {action['pool']}")
     state = _state_of(action["workload"], snapshot)
     if "pods" in action:
-        before = int((state.get("buffer") or {}).get("pods", 0))
+        ours = state.get("buffer")
+        before = int(ours["pods"]) if ours else 0
         words = f"room for {before} → {action['pods']} more pods on {action['pool']}"
         return _moved("buffer", before, action["pods"], words)
     before = _floor(state)
@@ -91,7 +92,8 @@ def _state_of(ref: Json, snapshot: Json) -> Json:
 
 def _floor(state: Json) -> int:
     """minReplicas as it stands: ours, else the owner's; 0 for a workload the snapshot does not know."""
-    return int((state.get("floor") or {}).get("replicas", state.get("owner_min_replicas", 0)))
+    ours = state.get("floor")
+    return int(ours["replicas"] if ours else state.get("owner_min_replicas", 0))
 
 
 def seconds(value: Any) -> float:

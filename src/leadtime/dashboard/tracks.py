@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from leadtime.dashboard import lanes
 from leadtime.dashboard.answers import Told
 from leadtime.dashboard.clock_text import clock, number, percent
+from leadtime.dashboard.forecast_check import issued_band
 from leadtime.dashboard.harm import shortfall
 from leadtime.dashboard.lanes import LaneTrack, Mark
 from leadtime.dashboard.scores import world_title
@@ -81,8 +82,9 @@ def board(told: Told, worlds: Sequence[str]) -> Board:
     start_s = story.window.start_s // MINUTE_S * MINUTE_S
     grid = tuple(range(start_s, story.window.end_s, MINUTE_S))
     shown = [w for w in worlds if w in story.worlds]
-    top_pods = _nice(max((_most_pods(story.worlds[w], grid) for w in shown), default=1.0))
-    top_nodes = _nice(max((_most_nodes(story.worlds[w], grid) for w in NODE_WORLDS if w in story.worlds), default=1.0))
+    whole = told.whole.worlds  # scales stand still while the clock moves
+    top_pods = _nice(max((_most_pods(whole[w], grid) for w in shown), default=1.0))
+    top_nodes = _nice(max((_most_nodes(whole[w], grid) for w in NODE_WORLDS if w in whole), default=1.0))
     return Board(
         window=story.window,
         grid=grid,
@@ -90,7 +92,7 @@ def board(told: Told, worlds: Sequence[str]) -> Board:
             demand_track(told, grid),
             *(replica_track(story.worlds[w], grid, top_pods) for w in shown),
             *(node_track(story.worlds[w], grid, top_nodes) for w in NODE_WORLDS if w in story.worlds),
-            unserved_track(story, shown, grid),
+            unserved_track(told, shown, grid),
             lanes.queue_lanes(told),
             lanes.agent_lanes(told),
             lanes.decision_lanes(told),
@@ -106,29 +108,20 @@ def demand_track(told: Told, grid: Sequence[int]) -> NumericTrack:
     lower = [f.lower if (f := by_minute.get(at)) else None for at in grid]
     upper = [f.upper if (f := by_minute.get(at)) else None for at in grid]
     expected = [f.expected if (f := by_minute.get(at)) else None for at in grid]
-    inside = Span(start_s=grid[0] if grid else 0, end_s=story.window.end_s)
-    marks = [
-        Mark(at_s=m.at_s, shape="miss-high" if m.excess_ratio > 0 else "miss-low", colour="miss", value=m.actual,
-             label=f"{clock(m.at_s)}: {number(m.actual)} {story.unit}, band {number(m.band.lower)}–{number(m.band.upper)}")
-        for m in check.misses if inside.start_s <= m.at_s < inside.end_s
-    ]  # fmt: skip
-    marks += [
-        Mark(at_s=run[0].at_s, shape="surge", colour="surge", value=None,
-             label=f"surge seen at {clock(run[0].at_s)}: {percent(run[0].excess_ratio, 0)} above the forecast")
-        for run in check.surges if inside.start_s <= run[0].at_s < inside.end_s
-    ]  # fmt: skip
+    marks = [*_miss_marks(told), *_surge_marks(told)]
     level = f"{percent(check.level_ratio, 0)} band" if check.level_ratio else "band"
     issued = f"{level}, issued one lead earlier"
     known = [v for v in (*demand, *upper) if v is not None]
+    surges = "1 surge" if len(check.surges) == 1 else f"{len(check.surges)} surges"
     return NumericTrack(
-        id="demand", title="Demand", unit=story.unit, height=150, top=_nice(max(known, default=1.0)),
+        id="demand", title="Demand", unit=story.unit, height=150, top=_nice(max(_known_demand(told, grid), default=1.0)),
         lines=(
             Line(label="expected", colour="band", values=expected, width=1.2, dash="3 3", ahead=True),
             Line(label="demand", colour="ink", values=demand, width=1.6),
         ),
         bands=(Band(label=issued, colour="band", lower=lower, upper=upper, opacity=0.22, ahead=True),),
         marks=tuple(marks),
-        said=f"{len(check.misses)} of {check.checked} minutes outside the band; {len(check.surges)} surges detected.",
+        said=f"{len(check.misses)} of {check.checked} minutes outside; {surges} detected.",
         absent="" if known else "no demand and no forecast is on record in this window",
     )  # fmt: skip
 
@@ -173,20 +166,63 @@ def node_track(world: WorldMinutes, grid: Sequence[int], top: float) -> NumericT
     )  # fmt: skip
 
 
-def unserved_track(story: Story, worlds: Sequence[str], grid: Sequence[int]) -> NumericTrack:
+def unserved_track(told: Told, worlds: Sequence[str], grid: Sequence[int]) -> NumericTrack:
     """Share of each minute's requests that went unserved, per world."""
     lines = []
     for world in worlds:
-        minutes = story.worlds[world]
-        ratios = [shortfall(minutes, i) for i in range(len(minutes.at_s))]
-        values = [None if v is None else 100 * v for v in _pick(minutes, ratios, grid)]
+        values = _unserved_percent(told.story.worlds[world], grid)
         lines.append(Line(label=world_title(world), colour=world, values=values, width=1.8,
                           dash=DASHES.get(world, "4 4"), fill_opacity=0.10))  # fmt: skip
-    top = _nice(max((v for line in lines for v in line.values if v is not None), default=1.0), least=1.0)
+    known = (v for world in worlds for v in _unserved_percent(told.whole.worlds[world], grid) if v is not None)
+    top = _nice(max(known, default=1.0), least=1.0)
     return NumericTrack(
         id="unserved", title="Unserved requests", unit="% of the minute's requests", height=96, top=top,
         lines=tuple(lines), absent="" if lines else "no world's minutes are on record in this window",
     )  # fmt: skip
+
+
+def _unserved_percent(world: WorldMinutes, grid: Sequence[int]) -> Values:
+    ratios = [shortfall(world, i) for i in range(len(world.at_s))]
+    return [None if v is None else 100 * v for v in _pick(world, ratios, grid)]
+
+
+def _known_demand(told: Told, grid: Sequence[int]) -> list[float]:
+    """Everything the demand track may ever show in this window, so that its scale stands still."""
+    first, last = (grid[0], grid[-1]) if grid else (0, 0)
+    uppers = [f.upper for f in issued_band(told.whole) if first <= f.target_s <= last]
+    return [v for v in (*_demand(told.whole, grid), *uppers) if v is not None]
+
+
+def _miss_marks(told: Told) -> list[Mark]:
+    """A stroke from each actual to the bound it broke; a triangle at the worst of each stretch."""
+    window, unit = told.story.window, told.story.unit
+    worst = {stretch.worst.at_s for stretch in told.check.stretches}
+    marks = []
+    for m in told.check.misses:
+        if not window.start_s <= m.at_s < window.end_s:
+            continue
+        bound = m.band.upper if m.excess_ratio > 0 else m.band.lower
+        label = f"{clock(m.at_s)}: {number(m.actual)} {unit}, band {number(m.band.lower)}–{number(m.band.upper)}"
+        marks.append(Mark(at_s=m.at_s, shape="miss", colour="miss", value=m.actual, bound=bound, label=label))
+        if m.at_s in worst:
+            shape = "miss-high" if m.excess_ratio > 0 else "miss-low"
+            worst_label = f"worst of its stretch, {label}"
+            marks.append(Mark(at_s=m.at_s, shape=shape, colour="miss", value=m.actual, label=worst_label))
+    return marks
+
+
+def _surge_marks(told: Told) -> list[Mark]:
+    window = told.story.window
+    return [
+        Mark(
+            at_s=run[0].at_s,
+            shape="surge",
+            colour="surge",
+            label=f"surge seen at {clock(run[0].at_s)}: {percent(run[0].excess_ratio, 0)} above the forecast",
+        )
+        for run in told.check.surges
+        if window.start_s <= run[0].at_s < window.end_s
+    ]
 
 
 def _demand(story: Story, grid: Sequence[int]) -> Values:

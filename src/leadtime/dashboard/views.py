@@ -3,8 +3,9 @@
 Everything here is plain data; a value that is absent is None, and the page says why instead of drawing 0.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -167,14 +168,14 @@ class WorldMinutes:
 
     def index_at(self, at_s: int) -> int | None:
         """Index of the minute that holds ``at_s``, or None when it was not recorded."""
-        low, high = 0, len(self.at_s)
-        while low < high:
-            middle = (low + high) // 2
-            if self.at_s[middle] <= at_s:
-                low = middle + 1
-            else:
-                high = middle
+        low = bisect_right(self.at_s, at_s)
         return low - 1 if low and at_s < self.at_s[low - 1] + 60 else None
+
+    def before(self, until_s: int) -> "WorldMinutes":
+        """The minutes that began before ``until_s``."""
+        n = bisect_left(self.at_s, until_s)
+        cut = {f.name: getattr(self, f.name)[:n] for f in fields(self) if f.name != "world"}
+        return WorldMinutes(world=self.world, **cut)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,10 +195,10 @@ class Story:
     """Everything the page shows of one ledger, one workload, one window."""
 
     ledger: str
-    title: str
     workload: str
     workloads: tuple[str, ...]
     full: Span  # what the ledger holds
+    loaded: Span  # what was read of it: all of a short ledger, one day of a long one
     window: Span  # what is drawn
     worlds: Mapping[str, WorldMinutes]
     ticks: tuple[TickView, ...]

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a table of numbers reads better wide
 """A small ledger with the shape of the incident, drawn by hand: six hours, three worlds, every kind of decision.
 
 Not a simulation: the curves are simple on purpose, so that a test can say beforehand what the page must show.
@@ -120,7 +121,7 @@ def snapshot(minute: int) -> ClusterSnapshot:
     """The cluster as leadtime's world had it."""
     wanted, ready, starting, pending = pods("leadtime", minute)
     by_stage = nodes("leadtime", minute)
-    floor = Floor(replicas=wanted, expires_at=at(minute + 14)) if 340 < minute < 420 else None
+    floor = Floor(replicas=pods("leadtime", minute - 1)[0], expires_at=at(minute + 14)) if 340 < minute < 420 else None
     buffer = Buffer(pods=420, expires_at=at(minute + 14)) if 306 < minute < 360 else None
     return ClusterSnapshot(
         as_of=at(minute),
@@ -156,8 +157,8 @@ def proposals(minute: int) -> list[tuple[Proposal, Answer, Explanation | None]]:
     )
     found: list[tuple[Proposal, Answer, Explanation | None]] = []
 
-    def say(agent: Agent, of: Scope, action: Action, why: Explanation, answer: Answer = Answer.ALLOWED,
-            guard: Explanation | None = None) -> None:  # fmt: skip
+    def say(agent: Agent, of: Scope, action: Action, why: Explanation, *guarded: Any) -> None:
+        answer, guard = guarded or (Answer.ALLOWED, None)
         found.append(
             (Proposal(id=f"{agent.value}/{of.key}", agent=agent, scope=of, action=action, why=why), answer, guard)
         )
@@ -201,7 +202,7 @@ def decide(minute: int, wishes: list[tuple[Proposal, Answer, Explanation | None]
     for scope in scopes:
         own = [p for p, _, _ in wishes if p.scope == scope]
         own.sort(key=lambda p: list(Agent).index(p.agent))
-        if scope.kind is ScopeKind.POOL and own and 372 <= minute:
+        if scope.kind is ScopeKind.POOL and own and minute >= 372:
             lost = (Rejection(proposal_id=own[0].id, why=_why(
                 Reason.QUEUE_BEFORE_COST, "queue serving is unhealthy: admission goes before power saving")),)  # fmt: skip
             made.append(Decision(scope=scope, proposal_id=None, action=None, rejections=lost,

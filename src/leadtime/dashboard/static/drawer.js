@@ -17,6 +17,7 @@
     if (!drawer.contains(link)) opener = link;
     await swap(link.getAttribute("href"), body);
     drawer.hidden = false;
+    shown(Number(body.querySelector("[data-at]")?.dataset.at) || null);
     drawer.scrollTop = 0;
     document.querySelectorAll(".decisions tr[aria-current]").forEach((row) => row.removeAttribute("aria-current"));
     const row = link.closest("tr");
@@ -24,9 +25,17 @@
     document.getElementById("drawer-title")?.focus({ preventScroll: true });
   }
 
+  /** Make room beside the drawer and tell the tracks which instant it is about. */
+  function shown(at) {
+    document.body.classList.toggle("with-drawer", !drawer.hidden);
+    document.dispatchEvent(new CustomEvent("leadtime:pin", { detail: { at } }));
+    dispatchEvent(new Event("resize"));
+  }
+
   function close() {
     if (drawer.hidden) return;
     drawer.hidden = true;
+    shown(null);
     if (opener && opener.isConnected) opener.focus({ preventScroll: true });
   }
 

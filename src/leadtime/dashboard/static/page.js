@@ -8,24 +8,23 @@
   }
   const by = (id) => document.getElementById(id);
   const play = by("play"), slider = by("slider"), clock = by("clock"), speed = by("speed"), jumpTo = by("jump-to");
-  const veil = by("veil"), needle = by("needle"), stage = document.querySelector(".stage");
+  const veil = by("veil"), needle = by("needle"), pin = by("pin"), stage = document.querySelector(".stage");
   const MINUTE = 60, TELL_EVERY_MS = 1000;
-  const state = { now: Number(page.dataset.now), playing: false, follow: page.dataset.live === "1", last: 0, told: state0(), telling: false };
-
-  function state0() { return Number(page.dataset.now); }
+  const state = { now: Number(page.dataset.now), playing: false, follow: page.dataset.live === "1", last: 0, told: 0, telling: false, pin: null };
+  document.documentElement.classList.add("js");
   const board = () => by("board");
   const start = () => Number(board().dataset.start);
   const end = () => Number(board().dataset.end);
   const iso = (s) => new Date(s * 1000).toISOString().replace(".000Z", "Z");
   const shortClock = (s) => { const text = iso(Math.floor(s)); return text.slice(17, 19) === "00" ? text.slice(11, 16) : text.slice(11, 19); };
 
-  /** The query of this page with another clock; the end of the record means: no clock, so that the report speaks. */
-  function query() {
+  const recordEnd = () => Number(page.dataset.fullEnd);
+
+  /** The query of this page, with the clock (`clocked`) unless it stands at the record's end, where the report speaks. */
+  function query(clocked) {
     const found = new URLSearchParams(location.search);
     found.delete("now");
-    if (state.now < end() || end() < Number(page.dataset.fullEnd)) {
-      if (!(state.now >= end() && state.untouched)) found.set("now", iso(Math.floor(state.now / MINUTE) * MINUTE));
-    }
+    if (clocked && state.now < recordEnd()) found.set("now", iso(Math.floor(state.now / MINUTE) * MINUTE));
     const text = found.toString();
     return text ? `?${text}` : "";
   }
@@ -34,10 +33,13 @@
     const plot = board().querySelector(".plotbox");
     const box = plot.getBoundingClientRect(), frame = stage.getBoundingClientRect(), rows = board().querySelectorAll(".track");
     const top = rows[0].getBoundingClientRect().bottom - frame.top, bottom = rows[rows.length - 1].getBoundingClientRect().top - frame.top;
-    const share = (state.now - start()) / Math.max(1, end() - start());
-    const x = box.left - frame.left + Math.min(1, Math.max(0, share)) * box.width;
-    veil.hidden = needle.hidden = share >= 1;
-    for (const [part, left, width] of [[veil, x, box.right - frame.left - x], [needle, x, 0]]) {
+    const shareOf = (at) => (at - start()) / Math.max(1, end() - start());
+    const xOf = (at) => box.left - frame.left + Math.min(1, Math.max(0, shareOf(at))) * box.width;
+    const x = xOf(state.now);
+    veil.hidden = needle.hidden = shareOf(state.now) >= 1;
+    pin.hidden = state.pin === null || shareOf(state.pin) < 0 || shareOf(state.pin) > 1;
+    board().classList.toggle("turned", state.now < recordEnd() && state.now < end());
+    for (const [part, left, width] of [[veil, x, box.right - frame.left - x], [needle, x, 0], [pin, xOf(state.pin ?? 0), 0]]) {
       part.style.left = `${left}px`; part.style.top = `${top}px`; part.style.height = `${bottom - top}px`;
       if (part === veil) part.style.width = `${Math.max(0, width)}px`;
     }
@@ -46,7 +48,7 @@
   function show() {
     clock.textContent = shortClock(state.now);
     clock.dateTime = iso(Math.floor(state.now));
-    slider.min = start(); slider.max = end(); slider.value = state.now;
+    slider.min = start(); slider.max = end(); slider.value = Math.min(state.now, end());
     slider.setAttribute("aria-valuetext", `${shortClock(state.now)} UTC`);
     if (document.activeElement !== jumpTo) jumpTo.value = iso(Math.floor(state.now / MINUTE) * MINUTE);
     for (const row of document.querySelectorAll("#decisions tr[data-start]")) row.classList.toggle("later", Number(row.dataset.start) >= state.now);
@@ -63,13 +65,11 @@
     const base = `/ledgers/${encodeURIComponent(page.dataset.ledger)}/part/`;
     const hide = by("hide-nothing")?.checked;
     try {
-      await window.leadtime.swap(`${base}told${query()}`, by("told"));
-      await window.leadtime.swap(`${base}decisions${query()}`, by("decisions"));
+      await window.leadtime.swap(`${base}told${query(true)}`, by("told"));
+      await window.leadtime.swap(`${base}decisions${query(true)}`, by("decisions"));
       if (hide && by("hide-nothing")) by("hide-nothing").checked = true;
       if (force === "tracks") {
-        await window.leadtime.swap(`${base}tracks${query()}`, by("tracks"));
-        page.dataset.fullEnd = board().dataset.fullEnd;
-        document.dispatchEvent(new CustomEvent("leadtime:tracks"));
+        await redraw();
       }
     } finally {
       state.telling = false;
@@ -78,9 +78,14 @@
     place();
   }
 
+  async function redraw() {
+    await window.leadtime.swap(`/ledgers/${encodeURIComponent(page.dataset.ledger)}/part/tracks${query(false)}`, by("tracks"));
+    page.dataset.fullEnd = board().dataset.fullEnd;
+    document.dispatchEvent(new CustomEvent("leadtime:tracks"));
+  }
+
   function move(to, say) {
-    state.untouched = false;
-    state.now = Math.min(end(), Math.max(start(), to));
+    state.now = to === recordEnd() ? to : Math.min(end(), Math.max(start(), to));
     state.follow = page.dataset.live === "1" && state.now >= end();
     show();
     tell(false);
@@ -125,7 +130,8 @@
     return Number.isNaN(parsed) ? null : Math.floor(parsed / 1000);
   }
 
-  const KEYS = { ArrowLeft: (n) => state.now - n, ArrowRight: (n) => state.now + n, Home: () => start(), End: () => end() };
+  const shownNow = () => Math.min(state.now, end());
+  const KEYS = { ArrowLeft: (n) => shownNow() - n, ArrowRight: (n) => state.now + n, Home: () => start(), End: () => recordEnd() };
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input:not([type=checkbox]):not([type=range]), select, textarea");
     if (typing || event.ctrlKey || event.metaKey || event.altKey || !by("drawer").hidden) return;
@@ -149,9 +155,9 @@
       setTimeout(async () => {
         due = false;
         if (!state.follow) return;
-        state.untouched = true;
+        state.now = Number.MAX_SAFE_INTEGER; // past whatever the record's end will be
         await tell("tracks");
-        state.now = end();
+        state.now = recordEnd();
         show();
       }, 1200);
     });
@@ -159,8 +165,10 @@
   }
 
   for (const part of [play, slider, speed]) part.disabled = false;
-  if (!("now" in Object.fromEntries(new URLSearchParams(location.search)))) { state.untouched = true; state.now = Math.min(state.now, end()); }
+  document.addEventListener("leadtime:pin", (event) => { state.pin = event.detail.at; place(); });
   document.addEventListener("leadtime:drawn", place);
-  show();
-  if (state.follow) followLedger();
+  state.told = Math.floor(state.now / MINUTE);
+  // Tracks drawn by the server end at the clock; here the veil does that, so that the clock can move on.
+  if (state.now < recordEnd()) redraw().then(show); else show();
+  if (page.dataset.live === "1") followLedger();
 })();
