@@ -17,12 +17,12 @@ from leadtime.domain.tick import WorkloadAssessment
 from leadtime.forecast import assess as forecast
 from leadtime.loop.choose import choose
 from leadtime.loop.hpa_shadow import follow
-from leadtime.loop.memory import FloatRows, RecentNeeds, WorkloadMemory
+from leadtime.loop.memory import LogRows, RecentNeeds, WorkloadMemory
 from leadtime.loop.observe import Observed
 from leadtime.policy.schema import Policy
 from leadtime.propose import plan as planning
 from leadtime.propose.context import DataStanding, DemandReading
-from leadtime.propose.plan import PLANS, CandidatePlans, Sizing
+from leadtime.propose.plan import PATH_PLANS, PLANS, CandidatePlans, Sizing
 from leadtime.propose.targets import PlanChoice, PlanWish, Targets, targets
 
 SYNCS_A_TICK = 4  # the HPA's 15 s in a tick of 60 s
@@ -164,16 +164,22 @@ def _with_needs(
     """Remember what was needed in this tick and write the shadow record's row: floors as they would be held."""
     at_s, hold_s = int(as_of.timestamp()), policy.scaling.floor_hold_s
     recent = memory.recent.after(at_s, ahead.plans, ahead.surge_pods, hold_s)
-    row = record_row(reading.value, memory.hpa.replicas, recent, ahead.plans)
+    may_act = not isinstance(ahead.path, Missing) and ahead.path.may_act
+    row = record_row(reading.value, memory.hpa.replicas, recent, may_act=may_act)
     return replace(memory, recent=recent, log=memory.log.after(row, policy.loop.tick_s))
 
 
-def record_row(value: float | None, hpa_want: int, recent: RecentNeeds, plans: CandidatePlans | None) -> FloatRows:
-    """One row of the shadow record: demand, the HPA's wish, each plan's floor; NaN where nothing is known."""
-    row = np.empty(2 + len(PLANS))
-    row[0] = nan if value is None else value
+def record_row(value: float | None, hpa_want: int, recent: RecentNeeds, *, may_act: bool) -> LogRows:
+    """One row of the shadow record: demand, the HPA's wish, floor and room of the path plans; NaN where unknown."""
+    paths = len(PATH_PLANS)
+    row = np.full(2 + 2 * paths, nan, dtype=np.float32)
+    if value is not None:
+        row[0] = value
     row[1] = hpa_want
-    row[2:] = recent.highest()[: len(PLANS)] if plans is not None else nan
+    if may_act:
+        highest = recent.highest()
+        row[2 : 2 + paths] = highest[:paths]
+        row[2 + paths :] = highest[len(PLANS) : len(PLANS) + paths]
     return row
 
 

@@ -15,8 +15,9 @@ from leadtime.domain.series import Missing
 from leadtime.domain.snapshot import WorkloadState
 from leadtime.forecast import worth
 from leadtime.loop.memory import Judged, WorkloadMemory
+from leadtime.loop.record import comparable
 from leadtime.policy.schema import Policy
-from leadtime.propose.plan import HEADROOM_PLANS, PLANS
+from leadtime.propose.plan import HEADROOM_PLANS
 from leadtime.propose.targets import PlanChoice
 
 JUDGE_EVERY = timedelta(days=1)
@@ -61,7 +62,7 @@ def judge(
 ) -> Judged:
     """Let every plan that may run compete on the record; see forecast.worth."""
     verdict = worth.judge_worth(
-        memory.log.record(policy.loop.tick_s, PLANS if may_act else HEADROOM_PLANS),
+        comparable(memory.log, workload, lead, policy, paths_may_act=may_act),
         capacity_per_pod=workload.capacity_per_pod,
         pod_lead_s=lead.pod_p90_s,
         max_extra_ratio=policy.scaling.max_extra_pod_hours_ratio,

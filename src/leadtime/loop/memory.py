@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from leadtime.domain.evidence import Explanation
 from leadtime.domain.snapshot import Floor
-from leadtime.forecast.worth import ShadowRecord
 from leadtime.mechanics.hpa import HpaState
 from leadtime.propose.plan import PLANS, CandidatePlans
 from leadtime.propose.queue_rule import QueueMemory
@@ -23,7 +22,7 @@ RECORD_DAYS = 7
 HOUR_S = 3600
 
 Rows = npt.NDArray[np.int64]
-FloatRows = npt.NDArray[np.float64]
+LogRows = npt.NDArray[np.float32]
 
 
 def pool_key(name: str) -> str:
@@ -69,13 +68,14 @@ class RecentNeeds:
 class ShadowLog:
     """The shadow record as it grows: closed hours of rows, and the open hour. Bounded to seven days.
 
-    Columns: demand (NaN: missing), the HPA's wish, and the floor of each plan.
+    Columns: demand (NaN: missing), the HPA's wish, the floor and then the room of each path plan (NaN: the model might
+    not act). 32-bit, because a thousand workloads keep one each; the steady headrooms follow from the HPA's wish.
     """
 
-    hours: tuple[FloatRows, ...] = ()
-    tail: tuple[FloatRows, ...] = ()
+    hours: tuple[LogRows, ...] = ()
+    tail: tuple[LogRows, ...] = ()
 
-    def after(self, row: FloatRows, step_s: int) -> "ShadowLog":
+    def after(self, row: LogRows, step_s: int) -> "ShadowLog":
         """With one more row; the oldest hour is forgotten beyond seven days."""
         tail = (*self.tail, row)
         if len(tail) < max(1, HOUR_S // step_s):
@@ -86,11 +86,9 @@ class ShadowLog:
         """Rows held."""
         return sum(len(hour) for hour in self.hours) + len(self.tail)
 
-    def record(self, step_s: int, plans: tuple[str, ...]) -> ShadowRecord:
-        """As the forecast room judges it, with only ``plans`` in the race."""
-        rows = np.concatenate([*self.hours, *([np.stack(self.tail)] if self.tail else [])])
-        columns = {name: rows[:, 2 + PLANS.index(name)] for name in plans}
-        return ShadowRecord(demand=rows[:, 0], hpa_wanted=rows[:, 1], plans=columns, step_s=step_s)
+    def rows(self) -> LogRows:
+        """All rows, oldest first."""
+        return np.concatenate([*self.hours, *([np.stack(self.tail)] if self.tail else [])])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

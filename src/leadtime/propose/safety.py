@@ -63,7 +63,7 @@ def _surge(context: TickContext, view: WorkloadView) -> list[Proposal]:
     why = _surge_words(context, view)
     tolerance = context.policy.scaling.floor_tolerance_ratio
     wanted: list[Proposal] = []
-    if wish.required > targets.effective_floor * (1 + tolerance):
+    if wish.required > targets.effective_floor + wishes.raise_tolerance(context, view):
         wanted.append(wishes.floor(Agent.SAFETY, view, wish.required, wishes.floor_expiry(context), why))
     elif targets.standing_floor and wish.held >= targets.standing_floor * (1 - tolerance):
         wanted.append(wishes.floor(Agent.SAFETY, view, targets.standing_floor, wishes.floor_expiry(context), why))

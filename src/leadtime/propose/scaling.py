@@ -26,7 +26,7 @@ def propose(context: TickContext) -> tuple[Proposal, ...]:
 def _floor(context: TickContext, view: WorkloadView) -> Proposal | None:
     targets, tolerance = view.targets, context.policy.scaling.floor_tolerance_ratio
     required, ids = targets.plan.required, view.evidence
-    if required > targets.effective_floor * (1 + tolerance):
+    if required > targets.effective_floor + wishes.raise_tolerance(context, view):
         reason = Reason.STEADY_HEADROOM if targets.choice.plan in HEADROOM_PLANS else Reason.FORECAST_ABOVE_READY
         why = wishes.explain(
             view, reason,

@@ -44,6 +44,15 @@ def buffer_expiry(context: TickContext) -> datetime:
     return context.as_of + timedelta(seconds=context.policy.actuation.buffer_expiry_s)
 
 
+def raise_tolerance(context: TickContext, view: WorkloadView) -> float:
+    """Pods a raise must exceed to be worth a write: the tolerance, but no more than half a minute's raise.
+
+    At 480 pods, 2 % and 10 a minute: 5, not 9.6. Waiting longer would start a rate-limited ramp too late to catch up.
+    """
+    scaling = context.policy.scaling
+    return min(view.targets.effective_floor * scaling.floor_tolerance_ratio, scaling.normal_pods_added_per_min / 2)
+
+
 def step_down(view: WorkloadView, policy: Policy, to: int) -> int:
     """The next lower floor on the way ``to``: at once, or one release step (a tenth of the floor, at least a pod)."""
     standing = view.targets.standing_floor

@@ -1,0 +1,129 @@
+"""A span of the past → LoopState: forecast, HPA shadow and shadow record learn from it, nothing is decided.
+
+For warm-up: one call may cover weeks. What lies before the shadow record's seven days goes to the models in one piece;
+within them the plans are sized every five minutes, which is as often as they change by more than noise.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from math import isfinite
+from typing import Any
+
+from leadtime.domain.lead_time import LeadTime
+from leadtime.domain.ports import Source
+from leadtime.domain.series import Missing, Series
+from leadtime.domain.snapshot import WorkloadState
+from leadtime.domain.tick import LoopState
+from leadtime.forecast import assess as forecast
+from leadtime.forecast import lead_time
+from leadtime.loop import assess as assessing
+from leadtime.loop import observe as observing
+from leadtime.loop.choose import DAY_S, judge
+from leadtime.loop.hpa_shadow import follow
+from leadtime.loop.memory import CLUSTER_KEY, LOOP_KEY, RECORD_DAYS, LoopMemory, WorkloadMemory
+from leadtime.policy.schema import Policy
+from leadtime.propose.plan import CandidatePlans
+
+STRIDE = 5  # buckets between two sizings of the plans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """One workload after the span."""
+
+    forecast_state: Any
+    memory: WorkloadMemory
+
+
+def learn(as_of: datetime, source: Source, policy: Policy, state: LoopState) -> LoopState:
+    """Observe, assess and plan everything up to ``as_of`` that ``state`` has not seen; decide nothing.
+
+    At the end the plans are judged on the record, if it holds a day. ``state`` is not changed.
+    """
+    snapshot = source.snapshot(as_of)
+    loop: LoopMemory = state.scaling.get(LOOP_KEY, LoopMemory())
+    learned = state.lead_times.get(CLUSTER_KEY) or lead_time.start()
+    learned = lead_time.observe(learned, source.stage_samples(loop.last_as_of, as_of), policy)
+    scaling: dict[str, Any] = {**state.scaling, LOOP_KEY: LoopMemory(last_as_of=as_of)}
+    beliefs: dict[str, Any] = dict(state.forecast)
+    for workload in snapshot.workloads:
+        key = workload.ref.key
+        lead = lead_time.learn(learned, workload.ref, workload.pool, policy)
+        memory: WorkloadMemory = state.scaling.get(key) or observing.first_memory(workload)
+        series = observing.read_new(source, workload, memory, as_of, policy)
+        memory = observing.take(memory, series)
+        if isinstance(series, Missing) or not len(series.values):
+            scaling[key] = memory
+            continue
+        one = _workload(workload, memory, series, state.forecast.get(key), lead, policy=policy)
+        scaling[key] = _judged(workload, one, lead, as_of, policy)
+        beliefs[key] = one.forecast_state
+    return replace(state, forecast=beliefs, lead_times={**state.lead_times, CLUSTER_KEY: learned}, scaling=scaling)
+
+
+def _workload(
+    workload: WorkloadState,
+    memory: WorkloadMemory,
+    series: Series,
+    believed: Any,
+    lead: LeadTime,
+    *,
+    policy: Policy,
+) -> Learned:
+    believed = believed if believed is not None else forecast.start()
+    record_from = max(0, len(series.values) - RECORD_DAYS * DAY_S // series.step_s)
+    if record_from > 0:
+        believed = forecast.warm_up(believed, _part(series, 0, record_from), policy)
+    for first in range(record_from, len(series.values), STRIDE):
+        part = _part(series, first, first + STRIDE)
+        believed = forecast.observe(believed, part, policy)
+        memory = _shadowed(workload, memory, part, believed, lead, policy=policy)
+    return Learned(forecast_state=believed, memory=memory)
+
+
+def _part(series: Series, first: int, last: int) -> Series:
+    start = series.start + timedelta(seconds=first * series.step_s)
+    return replace(series, start=start, values=series.values[first:last])
+
+
+def _shadowed(
+    workload: WorkloadState, memory: WorkloadMemory, part: Series, believed: Any, lead: LeadTime, *, policy: Policy
+) -> WorkloadMemory:
+    """Size the plans at the part's end and book its buckets: the HPA follows each, one sync a bucket."""
+    horizon_s = assessing.horizon_s(workload, lead, policy)
+    path = forecast.predict(believed, workload.ref, part.end, horizon_s, workload.unit, policy)
+    size = assessing.sizing(workload, lead, policy)
+    plans: CandidatePlans | None = None
+    recent, shadow, log, account = memory.recent, memory.hpa, memory.log, memory.account
+    rows = []
+    end_s = part.start.timestamp()
+    for raw in part.values:
+        end_s += part.step_s
+        value = raw if raw is not None and isfinite(raw) else None
+        shadow = follow(shadow, workload, value, end_s=end_s, span_s=part.step_s, syncs=1)
+        rows.append((value, shadow.replicas))
+        account = account.after(
+            int(end_s),
+            hpa_pods=shadow.replicas,
+            extra_pods=0,
+            seconds=part.step_s,
+            window_s=policy.scaling.budget_window_s,
+        )
+    if not isinstance(path, Missing):
+        plans = assessing.candidates(path, shadow.replicas, size, part.end)
+    may_act = not isinstance(path, Missing) and path.may_act
+    recent = recent.after(int(end_s), plans, 0, policy.scaling.floor_hold_s)
+    for value, replicas in rows:
+        log = log.after(assessing.record_row(value, replicas, recent, may_act=may_act), policy.loop.tick_s)
+    return replace(memory, recent=recent, hpa=shadow, log=log, account=account)
+
+
+def _judged(workload: WorkloadState, one: Learned, lead: LeadTime, as_of: datetime, policy: Policy) -> WorkloadMemory:
+    memory = one.memory
+    if memory.log.steps() * policy.loop.tick_s < DAY_S:
+        return memory
+    if memory.judged is not None and (as_of - memory.judged.at).total_seconds() < DAY_S:
+        return memory
+    path = forecast.predict(one.forecast_state, workload.ref, as_of, 60, workload.unit, policy)
+    may_act = not isinstance(path, Missing) and path.may_act
+    return replace(memory, judged=judge(workload, memory, lead, as_of=as_of, policy=policy, may_act=may_act))
