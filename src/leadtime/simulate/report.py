@@ -106,7 +106,8 @@ def build_report(inputs: ReportInputs) -> dict[str, Any]:
             dict.fromkeys(("warm_pods_needed", "warm_gpu_hours_per_day"), inputs.warm.why_none),
         )
     report["story"] = report_story.build(inputs.runs, ticks, workloads)
-    return report | {name: report_fields.plain(value) for name, value in inputs.extra.items()}
+    reasons = {name: str(inputs.extra.get(f"{name}_reason", "")) for name in inputs.extra}
+    return report | report_fields.with_reasons(inputs.extra, reasons)
 
 
 def encode_report(report: Mapping[str, Any]) -> str:

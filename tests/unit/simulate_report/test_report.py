@@ -186,3 +186,9 @@ def test_decisions_of_one_kind_are_told_as_one_span_with_what_lost(report):
     assert span["reason"] == "ForecastAboveReady"
     assert span["decisions"] > 30
     assert [lost["reason"] for lost in span["lost"]] == ["Outranked"]
+
+
+def test_extra_facts_stand_at_the_top_level_and_follow_the_same_rule_for_nulls(incident):
+    report = build_report(incident(extra={"gaps": 3, "bound": None, "bound_reason": "no oracle", "other": None}))
+    assert (report["gaps"], report["bound_reason"]) == (3, "no oracle")
+    assert list(nulls_without_reason(report)) == []
