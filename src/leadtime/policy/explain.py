@@ -185,6 +185,7 @@ _SPECIAL: dict[str, Callable[[float], str]] = {
     "surge.min_excess_ratio": _excess,
 }
 _WORDS: dict[str, str] = {
+    "forecast.time_zone": "a day begins at midnight of this zone, and 09:00 stays 09:00 when the clock changes",
     "off": "the loop does not decide",
     "shadow": "decisions are recorded, nothing is written",
     "capacity_buffer": "nodes are prepared ahead; no workload object is touched",

@@ -47,6 +47,8 @@ class ThresholdField:
             return " or ".join(self.choices)
         if self.kind is bool:
             return "true or false"
+        if self.kind is str:
+            return f"an {self.unit}" if self.unit else "text"
         if self.lowest is None or self.highest is None:
             return "a list of agents"
         if self.above:

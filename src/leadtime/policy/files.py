@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from pydantic import ValidationError
 
@@ -63,6 +64,8 @@ def load_policy(path: Path | str | None) -> Policy:
         policy = Policy.model_validate(_without(content, {problem.about for problem in problems}))
     except ValidationError as error:
         problems += _bound_problems(error)
+    else:
+        problems += _zone_problems(policy)
     if problems:
         raise PolicyRefused(str(path), tuple(problems))
     broken = rules.broken(policy)
@@ -185,6 +188,19 @@ def _unknown(path: str, names: list[str], everywhere: list[str]) -> PolicyProble
         elsewhere += [by_last[one] for one in difflib.get_close_matches(name, list(by_last), n=1, cutoff=0.6)]
         cure = f"did you mean {elsewhere[0]}?" if elsewhere else "'leadtime policy show' lists every threshold"
     return PolicyProblem(about=path, wrong=f"there is no {path}", cure=cure)
+
+
+def _zone_problems(policy: Policy) -> tuple[PolicyProblem, ...]:
+    """A zone nobody knows; the schema reads no time zone files, so it cannot tell."""
+    name = policy.forecast.time_zone
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        wrong = f"forecast.time_zone is {_shown(name)}, which is no time zone known here"
+        return (
+            PolicyProblem(about="forecast.time_zone", wrong=wrong, cure="write a name such as Europe/Berlin or UTC"),
+        )
+    return ()
 
 
 def _bound_problems(error: ValidationError) -> tuple[PolicyProblem, ...]:

@@ -98,6 +98,12 @@ def _cap(policy: Policy, known: _Known) -> Iterator[Finding]:
             sentence=f"the cap is {cap} pods and maxReplicas {largest}: the HPA's own limit comes first",
             cure="leave it as a lid over all workloads, or lower it to be a limit for this one",
         )  # fmt: skip
+    if policy.scaling.max_buffer_pods > min(cap, largest):
+        yield Finding(
+            threshold="scaling.max_buffer_pods", reach=Reach.NEVER_REACHED, harmful=False,
+            sentence=f"a buffer may hold {policy.scaling.max_buffer_pods} pods and only {min(cap, largest)} may run",
+            cure=f"leave it, or lower it to {min(cap, largest)}",
+        )  # fmt: skip
     if cap <= least:
         yield Finding(
             threshold="scaling.replica_cap", reach=Reach.NEVER_LEFT, harmful=True,

@@ -50,18 +50,6 @@ RULES: tuple[Rule, ...] = (
         cure="raise the surge rate to at least the normal rate",
     ),
     Rule(
-        id="rate-within-cap",
-        holds="self.scaling.surge_pods_added_per_min <= self.scaling.replica_cap",
-        sentence="A rate above the cap would reach it within one minute and limit nothing.",
-        cure="raise the cap or lower the surge rate",
-    ),
-    Rule(
-        id="buffer-within-cap",
-        holds="self.scaling.max_buffer_pods <= self.scaling.replica_cap",
-        sentence="Room for more pods than may ever run is paid for nothing.",
-        cure="lower max_buffer_pods to replica_cap",
-    ),
-    Rule(
         id="floor-outlives-two-ticks",
         holds="self.actuation.floor_expiry_s >= 2 * self.loop.tick_s",
         sentence="A floor is renewed once a tick; it must survive one that is missed.",

@@ -130,8 +130,8 @@ def failing(error: BaseException):
         (DependencyFailed("far", "asking", "no answer", "wait"), 3, "leadtime: asking: no answer; wait [far]\n"),
         (KeyboardInterrupt(), 130, "leadtime: stopped [interrupted]\n"),
         (ZeroDivisionError("1/0"), 3,
-         "leadtime: a defect in leadtime: ZeroDivisionError: 1/0; "
-         "please report it, with LEADTIME_DEBUG=1 set [defect]\n"),
+         ("leadtime: a defect in leadtime: ZeroDivisionError: 1/0; "
+          "please report it, with LEADTIME_DEBUG=1 set [defect]\n")),
     ],
     ids=["wrong use", "a dependency", "Ctrl-C", "a defect"],
 )  # fmt: skip
