@@ -123,7 +123,9 @@ def _issue(state: ForecastState, at_min: int, racing: _Field) -> ForecastState:
         return state
     bands = tuple(m.predict(state.memories[m.memory], races.PATH_MIN) for m in racing.models)
     race = races.issue(state.race, at_min, level, bands)
-    best = champions.choose(race.blocks) if races.begins_block(at_min) and race.blocks else state.champion
+    best = state.champion
+    if races.begins_block(at_min) and race.blocks:
+        best = champions.choose(race.blocks, racing.rules.score_window_s)
     path = blend(bands, best.models, race.shift, level)
     reference = Reference(
         at_min=at_min,

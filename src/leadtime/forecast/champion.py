@@ -12,10 +12,13 @@ import numpy.typing as npt
 from leadtime.domain.evidence import Explanation
 from leadtime.domain.reasons import Reason
 from leadtime.forecast.model import FloatColumn
-from leadtime.forecast.race import HORIZONS_MIN, Block
+from leadtime.forecast.race import BLOCK_S, HORIZONS_MIN, Block
 from leadtime.policy.schema import ForecastPolicy
 
-AS_GOOD_ERRORS = 1.0  # within one standard error of the best counts as no worse: the simpler model is taken
+# No worse than the best: within one standard error of it, and within a tenth. The second, because a surge that comes
+# once a day makes the errors of six-hour blocks so uneven that three times the loss may lie within one standard error.
+AS_GOOD_ERRORS = 1.0
+AS_GOOD_RATIO = 0.10
 FULL_RATIO = 0.9  # a block counts for a model when it was scored nearly as often as the one scored most
 
 
@@ -36,49 +39,52 @@ def first(horizons: int = len(HORIZONS_MIN)) -> Champion:
     return Champion(models=(0,) * horizons)
 
 
-def choose(blocks: tuple[Block, ...]) -> Champion:
-    """At each horizon the simplest model whose loss is not worse than the best one's within one standard error."""
-    loss = np.stack([b.loss for b in blocks])
-    count = np.stack([b.count for b in blocks])
-    most = count.max(axis=1, keepdims=True)
-    valid = np.asarray((count > 0) & (count >= FULL_RATIO * most))
-    models = tuple(_simplest(loss[:, :, h], count[:, :, h], valid[:, :, h]) for h in range(loss.shape[2]))
-    every = range(len(models))
-    both = np.stack([valid[:, models[h], h] & valid[:, 0, h] for h in every], axis=1)
+def choose(blocks: tuple[Block, ...], window_s: int) -> Champion:
+    """At each horizon the simplest model that is no worse than the best (see AS_GOOD); ``blocks`` oldest first.
+
+    Recent blocks weigh more (half as much per third of the window), because a model of days improves with each day.
+    """
+    loss, count = np.stack([b.loss for b in blocks]), np.stack([b.count for b in blocks])
+    inside = np.stack([b.inside for b in blocks])
+    ages = blocks[-1].number - np.array([b.number for b in blocks])
+    weight = 0.5 ** (ages * BLOCK_S / (window_s / 3.0))
+    valid = np.asarray((count > 0) & (count >= FULL_RATIO * count.max(axis=1, keepdims=True)))
+    horizons = range(loss.shape[2])
+    models = tuple(_simplest(loss[:, :, h], count[:, :, h], valid[:, :, h], weight) for h in horizons)
+    mine = loss[:, models, horizons]
+    both = valid[:, models, horizons] & valid[:, 0, :]
+    scored = np.where(both, count[:, models, horizons], 0.0)
     mean = sum(b.actual for b in blocks) / max(1, sum(b.minutes for b in blocks))
-    mine = np.stack([loss[:, models[h], h] for h in every], axis=1)[both].sum()
-    theirs = loss[:, 0, :][both].sum()
-    scored = np.stack([count[:, models[h], h] for h in every], axis=1)[both].sum()
-    inside = np.stack([np.stack([b.inside[models[h], h] for h in every]) for b in blocks])[both].sum()
-    if not scored or mean <= 0:
+    if not scored.any() or mean <= 0:
         return first(len(models))
+    weighted = (weight[:, None] * scored).sum() * mean
     return Champion(
         models=models,
-        loss_ratio=float(mine / scored / mean),
-        last_value_loss_ratio=float(theirs / scored / mean),
-        covered_ratio=float(inside / scored),
-        scored=int(scored),
-        scored_s=int(both.any(axis=1).sum()) * 21_600,
+        loss_ratio=float((weight[:, None] * np.where(both, mine, 0.0)).sum() / weighted),
+        last_value_loss_ratio=float((weight[:, None] * np.where(both, loss[:, 0, :], 0.0)).sum() / weighted),
+        covered_ratio=float(inside[:, models, horizons][both].sum() / scored.sum()),
+        scored=int(scored.sum()),
+        scored_s=int(both.any(axis=1).sum()) * BLOCK_S,
     )
 
 
-def _simplest(loss: FloatColumn, count: FloatColumn, valid: npt.NDArray[np.bool_]) -> int:
-    """Index of the first model not worse than the best on the blocks both were scored in; arrays (block, model)."""
-    per = np.where(valid, loss / np.maximum(count, 1.0), np.nan)
+def _simplest(loss: FloatColumn, count: FloatColumn, valid: npt.NDArray[np.bool_], weight: FloatColumn) -> int:
+    """Index of the first model no worse than the best on the blocks both were scored in; arrays (block, model).
+
+    A model scored in fewer than half of the blocks of the one scored most is out.
+    """
     enough = valid.sum(axis=0) >= max(1, int(valid.sum(axis=0).max()) // 2)
     compared = np.asarray(valid[:, enough].all(axis=1))
     if not compared.any():
         return 0
-    mean = np.where(enough, np.where(compared[:, None], np.nan_to_num(per), 0.0).sum(axis=0), np.inf)
+    per = loss[compared] / np.maximum(count[compared], 1.0)
+    share = weight[compared, None] / weight[compared].sum()
+    mean = np.where(enough, (share * per).sum(axis=0), np.inf)
     best = int(mean.argmin())
-    for m in range(best):
-        if not enough[m]:
-            continue
-        off = (per[:, m] - per[:, best])[compared]
-        error = off.std(ddof=1) / np.sqrt(len(off)) if len(off) > 1 else 0.0
-        if off.mean() <= AS_GOOD_ERRORS * error:
-            return m
-    return best
+    off = per - per[:, [best]]
+    error = np.sqrt((share**2 * (off - (share * off).sum(axis=0)) ** 2).sum(axis=0))
+    no_worse = enough & (mean - mean[best] <= np.minimum(AS_GOOD_ERRORS * error, AS_GOOD_RATIO * mean[best]))
+    return int(no_worse.argmax())
 
 
 def standing(champion: Champion, name: str, have_s: int, policy: ForecastPolicy) -> tuple[bool, Explanation]:

@@ -18,6 +18,7 @@ from leadtime.forecast.model import FloatColumn
 CELL_S = 300
 CELLS_A_DAY = 288
 CELL_MINUTES = 5
+LATEST_MINUTES = 3
 SPARE_CELLS = 48  # the level of the oldest day still needs its hours before
 MEAN_MEMORY_CELLS = 2016  # a week
 
@@ -33,6 +34,7 @@ class DayCells:
     next_s: int = 0  # end of the newest bucket
     mean: float = 0.0  # fading mean of the cells: what "a usual demand" is
     known: int = 0  # cells that were not gaps, ever
+    latest: tuple[float, ...] = ()  # the newest known minutes, at most LATEST_MINUTES; empty after a gap
 
 
 def empty() -> DayCells:
@@ -53,6 +55,7 @@ def add(state: DayCells, at_s: int, value: float | None, max_days: int) -> DayCe
     state = DayCells(
         cells=state.cells, first=state.first, open_sum=total, open_count=count, next_s=at_s + 60,
         mean=state.mean, known=state.known,
+        latest=() if value is None else (*state.latest[-(LATEST_MINUTES - 1) :], value),
     )  # fmt: skip
     return _close(state, (at_s + 60) // CELL_S, max_days) if (at_s + 60) % CELL_S == 0 else state
 
@@ -68,7 +71,10 @@ def _close(state: DayCells, until: int, max_days: int) -> DayCells:
     if state.open_count:
         known += 1
         mean += (cell - mean) / min(known, MEAN_MEMORY_CELLS)
-    return DayCells(cells=closed, first=until - len(closed), next_s=state.next_s, mean=mean, known=known)
+    return DayCells(
+        cells=closed, first=until - len(closed), next_s=state.next_s, mean=mean, known=known,
+        latest=state.latest,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

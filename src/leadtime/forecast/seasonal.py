@@ -87,11 +87,30 @@ class UsualEnvelope(_OnDays):
         around = np.lib.stride_tricks.sliding_window_view(shape, 2 * reach + 1, axis=1)
         upper = Ranked.of(np.fmax.reduce(around, axis=2)).high(self.level_ratio)
         lower = Ranked.of(-np.fmin.reduce(around, axis=2)).high(self.level_ratio)
-        return Band(
+        usual = Band(
             expected=_to_minutes(ranked.median(), state, steps),
             lower=_to_minutes(-lower, state, steps),
             upper=_to_minutes(upper, state, steps),
         )
+        return held(usual, state.latest, self.tolerance_s / MINUTE_S)
+
+
+def held(usual: Band, latest: tuple[float, ...], hold_min: float) -> Band:
+    """What lies outside the usual band now stays so for ``hold_min`` minutes, then fades by half each ``hold_min``.
+
+    Too high raises expected and upper, too low lowers expected and lower: a drop is no reason to expect less at most.
+    """
+    if not latest:
+        return usual
+    now = sum(latest) / len(latest)
+    over, under = max(0.0, now - float(usual.upper[0])), max(0.0, float(usual.lower[0]) - now)
+    ahead = np.arange(len(usual.expected))
+    fade = 0.5 ** np.maximum(0.0, ahead / max(hold_min, 1.0) - 1.0)
+    return Band(
+        expected=usual.expected + (over - under) * fade,
+        lower=usual.lower - under * fade,
+        upper=usual.upper + over * fade,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -44,7 +44,15 @@ NOT_SERVED_RATIO = 0.001  # DESIGN §6: a minute is short when more than 0.1 % g
 
 
 def judge_worth(record: ShadowRecord, *, capacity_per_pod: float, pod_lead_s: float, max_extra_ratio: float) -> Worth:
-    """Compare every plan with the HPA alone on the record; see ``Worth``."""
+    """Whether some plan beats the HPA alone on the record within its pod-hours × (1 + ``max_extra_ratio``).
+
+    Of the affordable plans the one with the fewest short minutes counts (then the cheaper, then by name); it must save
+    at least ``MIN_FEWER_RATIO`` of them and ``MIN_FEWER_MINUTES``. Minutes without a demand value are never short.
+    Raises ValueError when the columns differ in length.
+    """
+    for name, floor in record.plans.items():
+        if len(floor) != len(record.demand) or len(record.hpa_wanted) != len(record.demand):
+            raise ValueError(f"judging plan {name}: {len(floor)} floors, {len(record.demand)} minutes of demand")
     hpa = _score("hpa", record, None, capacity_per_pod, pod_lead_s)
     scores = tuple(_score(n, record, f, capacity_per_pod, pod_lead_s) for n, f in sorted(record.plans.items()))
     affordable = [s for s in scores if s.pod_hours_ratio_to_hpa <= 1.0 + max_extra_ratio]
@@ -78,7 +86,7 @@ def _score(
     hpa = np.asarray(record.hpa_wanted, dtype=float)
     wanted = hpa if floor is None else np.fmax(hpa, floor)
     delay = int(-(-pod_lead_s // record.step_s))
-    short = record.demand > ready_after(wanted, delay) * capacity_per_pod * (1.0 + NOT_SERVED_RATIO)
+    short = record.demand * (1.0 - NOT_SERVED_RATIO) > ready_after(wanted, delay) * capacity_per_pod
     ratio = float(np.nansum(wanted) / np.nansum(hpa)) if np.nansum(hpa) > 0 else 1.0
     return PlanScore(
         name=name, shortfall_minutes=int(np.sum(short) * record.step_s // 60), pod_hours_ratio_to_hpa=ratio
