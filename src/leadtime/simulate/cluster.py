@@ -8,7 +8,6 @@ on.
 Draws are keyed by (seed, pool or workload, stage, k-th request), so worlds differ only by what they decide.
 """
 
-import copy
 from collections.abc import Mapping, Sequence
 from heapq import heappop
 
@@ -19,6 +18,7 @@ from leadtime.domain.refs import WorkloadRef
 from leadtime.scorecard.run import WorldRun
 from leadtime.simulate.cluster_autoscaler import NodeAutoscaler
 from leadtime.simulate.cluster_events import Bench, Due, Entry
+from leadtime.simulate.cluster_fork import Fork
 from leadtime.simulate.cluster_nodes import NodePool, Room
 from leadtime.simulate.cluster_workload import Workload
 from leadtime.simulate.demand_trace import DemandTrace, arrivals_rps, at_step, minute_means
@@ -155,12 +155,13 @@ class SimulatedCluster:
 
     def fork(self) -> "SimulatedCluster":
         """An independent copy: same future for same inputs."""
-        shared = (self.scenario, *self.scenario.workloads, *self.scenario.pools, *self.demand.values())
-        memo = {id(part): part for part in shared}
-        for series in self.demand.values():
-            memo[id(series.metric_rps)] = series.metric_rps
-            memo[id(series.arrivals_rps)] = series.arrivals_rps
-        return copy.deepcopy(self, memo)
+        series = self.demand.values()
+        walk = Fork((*(one.metric_rps for one in series), *(one.arrivals_rps for one in series)))
+        twin = SimulatedCluster.__new__(SimulatedCluster)
+        for name, value in vars(self).items():
+            setattr(twin, name, walk.copy(value))
+        walk.finish()
+        return twin
 
     # --- records ---------------------------------------------------------------------------------------------------
 

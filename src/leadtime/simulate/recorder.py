@@ -3,7 +3,6 @@
 Plain lists while the world runs, because appending to a list is the fastest thing Python does; arrays when collected.
 """
 
-import copy
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -96,15 +95,6 @@ class WorkloadColumns:
         if now.deleted or now.floor_added:
             self.now = StepCounts()
 
-    def __deepcopy__(self, memo: dict[int, object]) -> "WorkloadColumns":
-        twin = WorkloadColumns(self.first)
-        for name in self.__slots__:
-            value = getattr(self, name)
-            if isinstance(value, list):
-                setattr(twin, name, value[:])
-        twin.now = copy.copy(self.now)
-        return twin
-
     def collect(
         self, *, workload: str, start_s: int, step_s: int, capacity_per_pod_rps: float, gpus_per_pod: int,
         slo_s: float, demand_rps: FloatColumn,
@@ -133,12 +123,6 @@ class PoolColumns:
     def __init__(self, stages: int) -> None:
         self.node_s: list[float] = []
         self.by_stage: list[list[int]] = [[] for _ in range(stages)]
-
-    def __deepcopy__(self, memo: object) -> "PoolColumns":
-        twin = PoolColumns(0)
-        twin.node_s = self.node_s[:]
-        twin.by_stage = [column[:] for column in self.by_stage]
-        return twin
 
     def collect(
         self, *, pool: str, start_s: int, step_s: int, gpus_per_node: int, stage_names: Sequence[str]
@@ -173,11 +157,6 @@ class EventLog:
                 self.events[i] = replace(last, count=last.count + count)
                 return
         self.events.append(RunEvent(at_s=at, kind=kind, workload=workload, pool=pool, count=count, detail=detail))
-
-    def __deepcopy__(self, memo: object) -> "EventLog":
-        twin = EventLog()
-        twin.recording, twin.events = self.recording, self.events[:]
-        return twin
 
 
 def _floats(column: Sequence[float]) -> FloatColumn:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from leadtime.domain.refs import WorkloadRef
 from leadtime.scorecard.run import WorldRun
 from leadtime.simulate.cluster import SimulatedCluster
+from leadtime.simulate.demand_trace import DemandTrace
 
 Build = Callable[..., SimulatedCluster]
 CHAT = WorkloadRef(namespace="serving", name="chat")
@@ -138,6 +140,23 @@ def test_a_fork_has_the_same_future_and_does_not_touch_its_origin(small_cluster:
     assert content(other.collect("hpa")) != content(cluster.collect("hpa"))
     check(twin)
     check(other)
+
+
+def test_a_cluster_of_many_workloads_can_be_forked(small_scenario: Any, start_s: int) -> None:
+    # Pods of all workloads share nodes: a chain of references longer than Python likes to follow.
+    one = small_scenario()
+    works = tuple(one.workloads[0].model_copy(update={"name": f"w{i}"}) for i in range(60))
+    pool = one.pools[0].model_copy(update={"static_nodes": 100, "max_nodes": 200, "scheduling": "least_allocated"})
+    scenario = one.model_copy(update={"workloads": works, "pools": (pool,)})
+    trace = DemandTrace(start_s=start_s, rps=np.asarray([28.0, *([70.0] * 40)]))
+    cluster = SimulatedCluster(scenario, {work.key: trace for work in works}, seed=1, start_s=start_s)
+    cluster.start_recording()
+    cluster.advance(start_s + 60)
+    twin = cluster.fork()
+    cluster.advance(start_s + 600)
+    twin.advance(start_s + 600)
+    check(twin)
+    assert content(twin.collect("hpa")) == content(cluster.collect("hpa"))
 
 
 def test_advance_refuses_what_lies_between_steps_behind_or_beyond_the_demand(

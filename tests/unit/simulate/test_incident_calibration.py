@@ -1,4 +1,4 @@
-"""The incident under HPA alone holds by itself, for ten seeds: the story's times come from mechanics and stage times."""
+"""The incident under HPA alone, for ten seeds: the times of the story come from mechanics and stage times."""
 
 import numpy as np
 import numpy.typing as npt
