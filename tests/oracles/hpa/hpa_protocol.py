@@ -1,11 +1,12 @@
 """Syncs of an HPA ↔ the JSON lines of the Go program beside this file; and what differs between the two answers."""
 
-import json
 import os
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from leadtime.mechanics import hpa
 
@@ -74,24 +75,22 @@ class Original:
     """The running Go program. One line in, one line out."""
 
     program: Path
-    process: subprocess.Popen[str] = field(init=False)
+    process: subprocess.Popen[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
         env = {**os.environ, "GOMAXPROCS": "2"}
-        self.process = subprocess.Popen(
-            [str(self.program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
-        )
+        self.process = subprocess.Popen([str(self.program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
 
     def answers(self, sequence: Sequence) -> list[Answer]:
         """Kubernetes' answers. Raises RuntimeError when the program cannot play the sequence."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(encoded(sequence), separators=(",", ":")) + "\n")
+        self.process.stdin.write(msgspec.json.encode(encoded(sequence)) + b"\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
-        if not line.startswith("{"):
-            raise RuntimeError(f"the oracle ended: {line + self.process.stdout.read()[:4000]}")
-        answer = json.loads(line)
+        if not line.startswith(b"{"):
+            raise RuntimeError(f"the oracle ended: {(line + self.process.stdout.read())[:4000]!r}")
+        answer = msgspec.json.decode(line)
         if answer.get("error"):
             raise RuntimeError(f"the oracle could not play the sequence: {answer['error']}")
         return [
@@ -153,11 +152,11 @@ def _ms(at_s: float) -> int:
 
 
 def encoded(sequence: Sequence) -> dict[str, Any]:
-    """The sequence as protocol_test.go reads it. Spec and pods are written only where they change."""
+    """The sequence as protocol_test.go reads it. Only the spec and the pods that changed are written."""
     first, steps = sequence.steps[0], []
     flags = first.spec.flags
     spec: hpa.HpaSpec | None = None
-    pods: tuple[hpa.PodReading, ...] | None = None
+    pods: dict[str, hpa.PodReading] = {}
     for step in sequence.steps:
         seen = step.observed
         one: dict[str, Any] = {
@@ -171,9 +170,9 @@ def encoded(sequence: Sequence) -> dict[str, Any]:
         if step.spec is not spec:
             spec = step.spec
             one["spec"] = _spec(spec)
-        if seen.pods != pods:
-            pods = seen.pods
-            one["pods"] = [_pod(pod) for pod in pods]
+        before, pods = pods, {pod.name: pod for pod in seen.pods}
+        one["pods"] = [_pod(pod) for name, pod in pods.items() if before.get(name) is not pod]
+        one["pods_gone"] = [name for name in before if name not in pods]
         steps.append(one)
     return {
         "id": "",
@@ -197,11 +196,12 @@ def _reading(reading: hpa.Reading | hpa.ReadingError) -> dict[str, Any]:
         return {"values_milli": reading.values_milli}
     if isinstance(reading, hpa.ObjectReading):
         return {"values_milli": [reading.value_milli]}
+    samples = reading.samples
     return {
-        "samples": [
-            {"pod": s.pod, "value_milli": s.value_milli, "at_ms": _ms(s.at_s), "window_ms": round(s.window_s * 1000)}
-            for s in reading.samples
-        ]
+        "sample_pods": [s.pod for s in samples],
+        "values_milli": [s.value_milli for s in samples],
+        "at_ms": [_ms(s.at_s) for s in samples],
+        "window_ms": [round(s.window_s * 1000) for s in samples],
     }
 
 

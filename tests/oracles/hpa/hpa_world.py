@@ -106,12 +106,11 @@ class World:
 
     def observe(self) -> hpa.HpaObserved:
         self.demand = max(0.0, self.demand + self.draw.gauss(0, 0.03 * self.demand + 0.1))
-        if self.chance(0.03):
-            self.demand = self.draw.uniform(0, 1.5 * self.spec.max_replicas)
+        if self.chance(0.06):
+            self.demand = self.draw.uniform(0, 1.1 * self.spec.max_replicas)
         if self.needs_pods:
             self.move_pods()
         pods = tuple(pod.reading for pod in self.living)
-        self.draw.shuffle(self.living)
         status = sum(1 for pod in pods if not pod.deleting) if self.needs_pods else self.replicas
         if self.chance(0.1):
             status = max(0, status + self.draw.randint(-2, 2))

@@ -19,7 +19,7 @@ type flags struct {
 	InitialReadinessDelayMs int64   `json:"initial_readiness_delay_ms"`
 }
 
-// step is the world just before one sync. Spec and Pods left out mean: as before.
+// step is the world just before one sync. A spec left out and pods not named are as before.
 type step struct {
 	AtMs           int64     `json:"at_ms"`
 	Restart        bool      `json:"restart"`
@@ -27,7 +27,8 @@ type step struct {
 	SpecReplicas   int32     `json:"spec_replicas"`
 	StatusReplicas int32     `json:"status_replicas"`
 	NoSelector     bool      `json:"no_selector"`
-	Pods           *[]pod    `json:"pods"`
+	Pods           []pod     `json:"pods"` // new or changed
+	PodsGone       []string  `json:"pods_gone"`
 	Readings       []reading `json:"readings"`
 }
 
@@ -80,18 +81,14 @@ type containerRequest struct {
 	Requests  map[string]int64 `json:"requests_milli"`
 }
 
-// reading of one metric, in the order of the spec: an error, values (external and object), or samples of pods.
+// reading of one metric, in the order of the spec: an error, values (external and object), or samples of pods, which
+// stand in columns.
 type reading struct {
-	Error   bool     `json:"error"`
-	Values  []int64  `json:"values_milli"`
-	Samples []sample `json:"samples"`
-}
-
-type sample struct {
-	Pod      string `json:"pod"`
-	Value    int64  `json:"value_milli"`
-	AtMs     int64  `json:"at_ms"`
-	WindowMs int64  `json:"window_ms"`
+	Error      bool     `json:"error"`
+	Values     []int64  `json:"values_milli"`
+	SamplePods []string `json:"sample_pods"`
+	AtMs       []int64  `json:"at_ms"`
+	WindowMs   []int64  `json:"window_ms"`
 }
 
 type answer struct {
