@@ -14,6 +14,7 @@ from heapq import heappop
 import numpy as np
 import numpy.typing as npt
 
+from leadtime.domain.errors import BadScenario
 from leadtime.domain.refs import WorkloadRef
 from leadtime.scorecard.run import WorldRun
 from leadtime.simulate.cluster_autoscaler import NodeAutoscaler
@@ -92,8 +93,18 @@ class SimulatedCluster:
     def _stand(self, work: Workload, pods: int) -> None:
         """Let the workload's pods stand, Ready, up to ``pods``; nodes that are missing for them stand too."""
         pool = self.pools[work.scenario.pool]
+        pool.touch(self.now_s)
+        work.group.touch(self.now_s)
         for _ in range(pods - work.group.total):
-            node = pool.place_for(work.group.gpus) or pool.stand(self.now_s, static=False)
+            node = pool.place_for(work.group.gpus)
+            if node is None and len(pool.nodes) >= pool.scenario.max_nodes:
+                raise BadScenario(
+                    "pool-too-small",
+                    f"placing {pods} pods of {work.key}",
+                    f"pool {pool.name} is full with {pool.scenario.max_nodes} nodes",
+                    "raise its max_nodes, or let fewer pods stand",
+                )
+            node = node or pool.stand(self.now_s, static=False)
             pool.take(work.group.stand(node, self.now_s), node)
 
     # --- time ------------------------------------------------------------------------------------------------------
@@ -239,19 +250,31 @@ class SimulatedCluster:
         self.pools[pool].offer_consolidation(offered=offered)
 
     def set_owner_min(self, ref: WorkloadRef, replicas: int) -> None:
-        """The owner's minReplicas. Before the first step the pods, and the nodes they need, stand at once (warm)."""
+        """The owner's minReplicas. Before the first step the pods, and the nodes they need, stand at once.
+
+        Raises BadScenario above maxReplicas, or when the pool may not hold the nodes they need.
+        """
         work = self.work(ref)
-        work.set_owner_min(replicas, self.now_s)
-        if self.now_s == self.start_s and replicas > work.wanted:
-            work.wanted = replicas
-            self._stand(work, replicas)
+        if replicas > work.scenario.max_replicas:
+            raise BadScenario(
+                "min-above-max",
+                f"raising minReplicas of {work.key} to {replicas}",
+                f"maxReplicas is {work.scenario.max_replicas}",
+                "raise max_replicas, or let fewer pods stand",
+            )
+        work.set_owner_min(replicas)
+        if self.now_s == self.start_s:
+            work.wanted = max(work.wanted, replicas)
+            self._stand(work, work.wanted)
 
     def stand_warm(self, ref: WorkloadRef, extra_pods: int) -> None:
-        """From now on ``extra_pods`` more than minReplicas stand, Ready at once, on nodes that stand at once."""
+        """Add ``extra_pods`` to the owner's minReplicas; they and the nodes they need stand, Ready, from now on.
+
+        Raises BadScenario as set_owner_min does.
+        """
         work = self.work(ref)
-        replicas = work.owner_min + extra_pods
-        work.set_owner_min(replicas, self.now_s)
-        work.wanted = max(work.wanted, replicas)
+        self.set_owner_min(ref, work.owner_min + extra_pods)
+        work.wanted = max(work.wanted, work.owner_min)
         self._stand(work, work.wanted)
 
     # --- direct controls, for a world without an HPA ---------------------------------------------------------------

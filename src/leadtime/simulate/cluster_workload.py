@@ -175,13 +175,14 @@ class Workload:
         self.floor_expires_s = expires_s
         self._minimum_moved(before, at_s, detail)
 
-    def set_owner_min(self, replicas: int, at_s: float) -> None:
-        """The owner writes another minReplicas."""
+    def set_owner_min(self, replicas: int) -> None:
+        """The owner writes another minReplicas, at most maxReplicas."""
         self.owner_min = replicas
-        self._minimum_moved(self.effective_min, at_s, "by the owner")
+        self.hpa_spec = self.hpa_spec.with_bounds(self.effective_min, self.scenario.max_replicas)
 
     def set_target_ratio(self, target_ratio: float) -> None:
         """The owner aims the HPA at another share of a pod's capacity; its recommendations so far stay."""
+        self.target_ratio = target_ratio
         spec = hpa_spec(self.scenario.hpa, self.scenario, target_ratio)
         self.hpa_spec = spec.with_bounds(self.effective_min, self.scenario.max_replicas)
 

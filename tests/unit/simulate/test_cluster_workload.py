@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from leadtime.domain.errors import BadScenario
 from leadtime.domain.refs import WorkloadRef
 from leadtime.simulate.cluster import SimulatedCluster
 
@@ -196,6 +197,36 @@ def test_warm_pods_stand_at_the_start_with_their_nodes(small_cluster: Build, sta
     run = cluster.collect("hpa").workloads[KEY]
     assert set(run.ready) == {11}
     assert run.deleted.sum() == 0
+
+
+def test_warm_pods_can_stand_in_the_middle_of_a_run(small_cluster: Build, start_s: int) -> None:
+    cluster = small_cluster([28.0])
+    cluster.advance(start_s + 600)
+    cluster.stand_warm(CHAT, 7)
+    cluster.advance(start_s + 1200)
+    run = cluster.collect("hpa").workloads[KEY]
+    assert list(run.ready[38:42]) == [4, 4, 11, 11]
+    assert run.ready[-1] == 11
+    assert run.pod_seconds[40] == 11 * 15
+    assert cluster.collect("hpa").pools["gpu"].node_seconds[40] == 3 * 15
+
+
+def test_more_warm_pods_than_fit_are_refused(small_cluster: Build) -> None:
+    with pytest.raises(BadScenario, match="maxReplicas is 40"):
+        small_cluster([28.0]).stand_warm(CHAT, 50)
+    with pytest.raises(BadScenario, match="pool gpu is full with 3 nodes"):
+        small_cluster([28.0], pool={"max_nodes": 3}).stand_warm(CHAT, 20)
+
+
+def test_a_lower_target_wants_more_pods_and_keeps_the_floor(small_cluster: Build, start_s: int) -> None:
+    cluster = small_cluster([28.0])
+    cluster.set_floor(CHAT, 6, start_s + 3600)
+    cluster.works[KEY].set_target_ratio(0.35)
+    cluster.advance(start_s + 60)
+    assert cluster.works[KEY].wanted == 8
+    cluster.works[KEY].set_target_ratio(2.0)
+    cluster.advance(start_s + 900)
+    assert cluster.works[KEY].wanted == 6
 
 
 def test_pods_made_by_hand_take_the_given_draws(small_cluster: Build, start_s: int) -> None:
