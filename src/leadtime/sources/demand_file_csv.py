@@ -201,9 +201,9 @@ def no_rows(path: str, options: DemandFileOptions, read: int, seen: Sequence[str
     """Nothing below the header, or nothing that passes --where."""
     if not read:
         return bad_file("demand-header-only", path, "it has a header and no row", "give one row a bucket")
-    column, text = options.where[0]
+    wanted = " and ".join(f"{column} = {shown(text)}" for column, text in options.where)
     have = ", ".join(shown(value) for value in seen)
     return bad_file(
-        "demand-where-none", path, f"none of {read:,} rows has {column} = {shown(text)}; there is {have}",
+        "demand-where-none", path, f"none of {read:,} rows has {wanted}; column {options.where[0][0]} holds {have}",
         "name a value that is there with --where COL=VALUE",
     )  # fmt: skip

@@ -58,10 +58,8 @@ def _columns(frame: "pl.DataFrame", options: DemandFileOptions, path: str) -> Co
     seen: tuple[str, ...] = ()
     for column, text in options.where:
         cells = pl.col(column).cast(pl.String).str.strip_chars()
-        kept = frame.filter(cells == text)
-        if not kept.height:
-            seen = tuple(frame.select(cells.drop_nulls().unique(maintain_order=True).head(LISTED)).to_series())
-        frame = kept
+        seen = seen or tuple(frame.select(cells.drop_nulls().unique(maintain_order=True).head(LISTED)).to_series())
+        frame = frame.filter(cells == text)
     if not frame.height:
         raise no_rows(path, options, read, seen)
     rows = frame["\0row"].to_numpy().astype(np.int64)

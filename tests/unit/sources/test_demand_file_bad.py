@@ -120,7 +120,7 @@ def test_a_filter_that_leaves_nothing_lists_what_there_is(tmp_path: Path) -> Non
     path.write_text("t,v,kind\n2026-03-02T00:00:00Z,1,chat\n2026-03-02T00:01:00Z,1,embed\n")
     error = error_of(path, DemandFileOptions(time_column="t", value_column="v", where=(("kind", "images"),)))
     assert error.slug == "demand-where-none"
-    assert "'chat', 'embed'" in error.wrong
+    assert error.wrong == "none of 2 rows has kind = 'images'; column kind holds 'chat', 'embed'"
 
 
 def test_a_number_of_the_wrong_unit_is_outside_the_years(tmp_path: Path) -> None:
