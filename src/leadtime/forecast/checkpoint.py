@@ -34,8 +34,8 @@ _RECORDS: dict[str, type[Any]] = {
 }  # fmt: skip
 
 
-def to_plain(state: ForecastState | LeadTimeState) -> dict[str, Any]:
-    """``state`` as nested dicts, lists, strings, numbers and nulls."""
+def to_plain(state: Any) -> dict[str, Any]:
+    """A ForecastState, LeadTimeState or one model's state as nested dicts, lists, strings, numbers and nulls."""
     return {"format": FORECAST_FORMAT, "state": _plain(state)}
 
 
