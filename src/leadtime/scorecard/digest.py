@@ -73,13 +73,20 @@ class TickDigest:
     workloads: tuple[WorkloadDigest, ...]
     decisions: tuple[DecisionDigest, ...]
 
+    def own_scopes(self, workload: str) -> frozenset[str]:
+        """Scope keys about ``workload`` (its key) alone: its replicas, and its buffer on its pool."""
+        pools = (state.pool for state in self.workloads if state.workload == workload)
+        return frozenset({f"workload:{workload}", *(f"pool:{pool}/{workload}" for pool in pools)})
+
     def concerned_scopes(self, workload: str) -> frozenset[str]:
-        """Scope keys that concern ``workload`` (its key): itself, its pool and its queue."""
-        scopes = {f"workload:{workload}"}
-        for state in self.workloads:
-            if state.workload == workload:
-                scopes |= {f"pool:{state.pool}", f"queue:{state.queue}"}
-        return frozenset(scopes)
+        """Scope keys that concern ``workload``: its own, its pool and its queue."""
+        shared = (
+            scope
+            for state in self.workloads
+            if state.workload == workload
+            for scope in (f"pool:{state.pool}", f"queue:{state.queue}")
+        )
+        return self.own_scopes(workload).union(shared)
 
 
 def digest(tick: Tick) -> TickDigest:

@@ -14,6 +14,7 @@ from leadtime.simulate import svg
 from leadtime.simulate.report_labels import world_name
 
 BEFORE_S, AFTER_S = 5400, 7200
+AT_MOST_BEFORE_S = 10_800  # back to leadtime's first raise, but no further than this
 SAME_SURGE_S = 10_800
 Fields = Mapping[str, Any]
 
@@ -95,8 +96,9 @@ def find_focus(report: Fields, workload: str) -> Focus:
             centre_s = mark.at_s
     if centre_s is None or end_s - begin_s <= BEFORE_S + AFTER_S:
         return Focus(from_s=begin_s, until_s=end_s, marks=marks)
-    from_s = min(max(centre_s - BEFORE_S, begin_s), end_s - BEFORE_S - AFTER_S)
-    return Focus(from_s=from_s, until_s=from_s + BEFORE_S + AFTER_S, marks=marks)
+    earliest_s = min([centre_s - BEFORE_S, *(mark.at_s - 600 for mark in marks)])
+    from_s = max(earliest_s, centre_s - AT_MOST_BEFORE_S, begin_s)
+    return Focus(from_s=from_s, until_s=min(centre_s + AFTER_S, end_s), marks=marks)
 
 
 def _marks(report: Fields, workload: str) -> tuple[svg.Mark, ...]:
@@ -108,7 +110,7 @@ def _marks(report: Fields, workload: str) -> tuple[svg.Mark, ...]:
     raises = (
         span["first_at"]
         for span in report["story"]["decision_spans"]
-        if span["scope"] == f"workload:{workload}" and span["action"] in ("SetFloor", "SetBuffer")
+        if workload in span["workloads"] and span["action"] in ("SetFloor", "SetBuffer")
     )
     first = next(raises, None)
     if first is not None:

@@ -30,7 +30,7 @@ def build_html(report: dict[str, Any]) -> str:
         report=report,
         workloads=[_workload(report, workload) for workload in workloads],
         worlds=list(report["worlds"]),
-        extras={name: value for name, value in report.items() if _is_extra(name, value)},
+        extras=[(name, value) for name, value in report.items() if name not in _KNOWN],
     )
 
 
@@ -45,11 +45,6 @@ def _in_order(worlds: Mapping[str, Any]) -> dict[str, Any]:
 _KNOWN = (
     "schema", "class", "scenario", "seed", "policy_hash", "verdict", "worlds", "comparison", "timeline", "story",
 )  # fmt: skip
-
-
-def _is_extra(name: str, value: Any) -> bool:
-    """Top-level facts that are one number or text: shown in the head of the page."""
-    return name not in _KNOWN and not name.endswith("_reason") and isinstance(value, (str, int, float))
 
 
 def _workload(report: Mapping[str, Any], workload: str) -> dict[str, Any]:
@@ -111,7 +106,6 @@ def _answers(report: Mapping[str, Any], workload: str) -> list[dict[str, str]]:
         answers.append(_answer("When did the HPA react?", at, report["timeline"]["hpa"][workload], "at {}"))
     early = Label(field="early_warning_s", words="", form="s")
     answers.append(_answer("When did leadtime?", early, compared, "{} before demand outgrew what was ready"))
-    answers += _why(report, workload)
     cost = Label(field="pod_hours_ratio_to_hpa", words="", form="ratio")
     answers.append(_answer("What did it cost?", cost, compared, "{} the pod-hours of the HPA alone"))
     missed = [miss for miss in report["story"]["missed_forecasts"] if miss["workload"] == workload]
@@ -122,16 +116,16 @@ def _answers(report: Mapping[str, Any], workload: str) -> list[dict[str, str]]:
             f"most at {labels.clock(worst['about'])}: {worst['expected']:,.4g} requests/s expected, "
             f"{worst['actual']:,.4g} came"
         )
-    return [*answers, {"asks": "Where was the forecast wrong?", "says": wrong}]
+    return [*answers, {"asks": "Where was the forecast wrong?", "says": wrong}, *_why(report, workload)]
 
 
 def _why(report: Mapping[str, Any], workload: str) -> list[dict[str, str]]:
     """The first decision that raised something, in its own words, and what lost against it."""
     for span in report["story"]["decision_spans"]:
-        if span["scope"] == f"workload:{workload}" and span["action"] in ("SetFloor", "SetBuffer"):
+        if workload in span["workloads"] and span["action"] in ("SetFloor", "SetBuffer"):
             first = f"{labels.clock(span['first_at'])}, {span['reason']}: {span['sentence']}"
             lost = "; ".join(f"{lost['agent'] or 'a proposal'} ({lost['reason']})" for lost in span["lost"])
-            return [{"asks": "Why?", "says": first}, {"asks": "What lost?", "says": lost or "nothing stood against it"}]
+            return [{"asks": "What lost?", "says": lost or "nothing stood against it"}, {"asks": "Why?", "says": first}]
     return []
 
 

@@ -8,6 +8,7 @@ WORLD_NAMES = {
     "hpa": "HPA alone",
     "hpa_equal_cost": "HPA at leadtime's cost",
     "cron": "cron floors",
+    "cron_ahead": "cron floors, a lead ahead",
     "leadtime": "leadtime",
     "oracle": "oracle",
 }

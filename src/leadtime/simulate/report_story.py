@@ -57,16 +57,17 @@ def _spans(ticks: Sequence[TickDigest]) -> list[dict[str, Any]]:
             key = (decision.scope, decision.action, decision.reason)
             last_s, span = open_spans.get(key, (None, None))
             if span is None or last_s is None or tick.as_of_s - last_s > SAME_SPAN_S:
-                span = _new_span(tick.as_of_s, decision)
+                span = _new_span(tick, decision)
                 spans.append(span)
             _extend(span, tick.as_of_s, decision)
             open_spans[key] = (tick.as_of_s, span)
     return spans
 
 
-def _new_span(at_s: int, decision: DecisionDigest) -> dict[str, Any]:
+def _new_span(tick: TickDigest, decision: DecisionDigest) -> dict[str, Any]:
     return {
-        "first_at": instant(at_s), "last_at": instant(at_s), "decisions": 0, "scope": decision.scope,
+        "first_at": instant(tick.as_of_s), "last_at": instant(tick.as_of_s), "decisions": 0, "scope": decision.scope,
+        "workloads": [state.workload for state in tick.workloads if decision.scope in tick.own_scopes(state.workload)],
         "agent": decision.agent, "action": decision.action, "asks_first": decision.asks, "asks_last": decision.asks,
         "reason": decision.reason, "sentence": decision.sentence, "lost": [],
     }  # fmt: skip

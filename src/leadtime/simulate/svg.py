@@ -16,6 +16,7 @@ from leadtime.domain.time_window import from_epoch
 WIDE, NARROW = 900, 560
 LEFT, RIGHT, TOP, BOTTOM = 74, 14, 40, 34
 MAX_POINTS = 450
+SMALLEST_TOP = 1e-9  # below this everything is 0 to the eye, and ticks would have no room between them
 _STEPS_S = (60, 300, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 1_209_600)
 
 
@@ -64,7 +65,7 @@ def draw(chart: Chart) -> Markup:
     """The chart as an ``<svg>`` element with a title a screen reader speaks."""
     drawn = [_within(line, chart) for line in chart.lines]
     top = chart.top or max((value for line in drawn for value in line.values if value is not None), default=1.0)
-    top = top * 1.05 if top > 0 else 1.0
+    top = top * 1.05 if top > SMALLEST_TOP else 1.0
     parts = [
         Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">').format(
             chart.width, chart.height, _spoken(chart, drawn)

@@ -137,6 +137,8 @@ def test_a_workload_is_charged_with_its_own_its_pools_and_its_queues_decisions()
             decisions=(
                 decided("workload:serving/chat", "RateLimit", "Outranked", "Outranked"),
                 decided("pool:h100", "EmptyNodes"),
+                decided("pool:h100/serving/chat", "NodesNeededAhead"),
+                decided("pool:h100/serving/other", "NodesNeededAhead"),
                 decided("queue:q", "QueueUnhealthy", "Duplicate"),
                 decided("workload:serving/other", "RateLimit", "Outranked"),
                 decided("pool:cpu", "EmptyNodes"),
@@ -144,7 +146,7 @@ def test_a_workload_is_charged_with_its_own_its_pools_and_its_queues_decisions()
         )
     ] * 2  # fmt: skip
     counted = tally(ticks, "serving/chat")
-    assert counted.decisions == {"EmptyNodes": 2, "QueueUnhealthy": 2, "RateLimit": 2}
+    assert counted.decisions == {"EmptyNodes": 2, "NodesNeededAhead": 2, "QueueUnhealthy": 2, "RateLimit": 2}
     assert counted.rejections == {"Duplicate": 2, "Outranked": 4}
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from leadtime.scorecard.digest import DecisionDigest, TickDigest
+from leadtime.scorecard.digest import DecisionDigest, TickDigest, WorkloadDigest
 from leadtime.scorecard.harm import HarmKind, find_harm
 
 T0 = 1_772_409_600
@@ -15,7 +15,8 @@ def decided(minute, *, action="SetFloor", scope="workload:serving/chat"):
         scope=scope, reason="ForecastAboveReady", sentence="", action=action, asks="floor 9", pods=9, agent="scaling",
         lost=(),
     )  # fmt: skip
-    return TickDigest(as_of_s=T0 + 60 * minute, workloads=(), decisions=(decision,))
+    state = WorkloadDigest(workload="serving/chat", pool="h100", queue="q", forecast=None, warned=False)
+    return TickDigest(as_of_s=T0 + 60 * minute, workloads=(state,), decisions=(decision,))
 
 
 def at(step, value):
@@ -75,6 +76,9 @@ def test_pod_hours_that_bought_nothing_are_harm(found):
 def test_pod_hours_that_saved_requests_are_the_price_and_no_harm(found):
     dear = {"pod_seconds": np.full(STEPS, 165.0)}
     assert found(decided(5), ours=dear, hpa={"unserved": at(100, 99.0)}) == ()
+    # capacity stands before its demand: what it saves within two hours (steps 20 … 499) still pays
+    assert found(decided(5), ours=dear, hpa={"unserved": at(479, 99.0)}) == ()
+    assert found(decided(5), ours=dear, hpa={"unserved": at(19, 99.0)})[0].kinds == (HarmKind.PAID_FOR_NOTHING,)
 
 
 def test_decisions_close_together_with_the_same_harm_are_one_episode(found):
@@ -87,6 +91,13 @@ def test_decisions_close_together_with_the_same_harm_are_one_episode(found):
 def test_deciding_nothing_and_other_scopes_are_not_charged(found):
     lost = {"unserved": at(100, 99.0)}
     assert found(decided(5, action=None), decided(5, scope="pool:h100"), ours=lost) == ()
+
+
+def test_the_workloads_buffer_is_its_own_scope_and_its_own_episode(found):
+    lost = {"unserved": at(100, 99.0)}
+    buffer = "pool:h100/serving/chat"
+    both = found(decided(5), decided(5, scope=buffer, action="SetBuffer"), decided(6), ours=lost)
+    assert [(one.scope, one.decisions) for one in both] == [("workload:serving/chat", 2), (buffer, 1)]
 
 
 def test_worlds_with_different_steps_are_refused(workload):

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from leadtime.simulate.report import build_report
+from leadtime.simulate.report_charts import find_focus
 from leadtime.simulate.report_html import build_html
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -83,3 +84,19 @@ def test_a_run_without_leadtime_still_makes_a_page(incident):
 
 def test_equal_reports_give_equal_pages(incident):
     assert build_html(build_report(incident())) == build_html(build_report(incident()))
+
+
+def test_the_close_up_reaches_back_to_leadtimes_first_raise(incident):
+    report = build_report(incident())
+    focus = find_focus(report, "serving/chat")
+    labels = {mark.label: mark.at_s for mark in focus.marks}
+    assert set(labels) == {"HPA's threshold", "leadtime's first raise"}
+    assert all(focus.from_s <= at_s < focus.until_s for at_s in labels.values())
+    assert focus.until_s - focus.from_s <= 5 * 3600
+
+
+def test_a_run_without_any_surge_is_drawn_whole(incident):
+    runs = {"oracle": incident().runs["oracle"]}
+    report = build_report(incident(runs=runs, digests=[]))
+    focus = find_focus(report, "serving/chat")
+    assert (focus.until_s - focus.from_s, focus.marks) == (86_400.0, ())

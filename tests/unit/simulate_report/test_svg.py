@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leadtime.simulate import svg
@@ -54,6 +54,7 @@ def test_labels_cannot_become_markup():
     assert "<b>" not in drawn
 
 
+@example([5e-324])
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=1200))
 def test_thinning_keeps_the_highest_peak_and_the_deepest_hole(values):
     highest = svg.draw(chart(values))
