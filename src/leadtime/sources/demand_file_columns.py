@@ -20,6 +20,7 @@ IntColumn = npt.NDArray[np.int64]
 BoolColumn = npt.NDArray[np.bool_]
 
 LATEST_S = 253_402_300_799.0  # 9999-12-31T23:59:59Z: later instants cannot be written as RFC 3339
+HIGHEST = 1e15  # beyond it sums lose whole requests; such numbers are markers for "no value", not demand
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ISO_CURE = "write times as 2026-03-02T06:05:00Z"
 
@@ -54,14 +55,21 @@ def numbers(texts: Sequence[str], rows: Sequence[int], path: str, column: str) -
 
 
 def checked_values(values: FloatColumn, rows: Sequence[int] | IntColumn, path: str, column: str) -> FloatColumn:
-    """Values with ±Inf turned into NaN. Raises BadDemandFile at the first negative one."""
-    finite = np.where(np.isfinite(values), values, math.nan)
+    """Values with ±Inf turned into NaN. Raises BadDemandFile at the first negative or absurdly high one."""
+    finite = np.where(np.isfinite(values), values, math.nan) + 0.0  # -0 becomes 0
     negative = np.flatnonzero(finite < 0)
     if negative.size:
         i = int(negative[0])
         raise bad_file(
             "demand-negative", path, f"column {column} holds {finite[i]:g}, and demand cannot be below 0",
             "leave the cell empty if the value is not known, or take it out", row=int(rows[i]),
+        )  # fmt: skip
+    absurd = np.flatnonzero(finite > HIGHEST)
+    if absurd.size:
+        i = int(absurd[0])
+        raise bad_file(
+            "demand-too-high", path, f"column {column} holds {finite[i]:g}, more than {HIGHEST:g}",
+            "leave the cell empty if it stands for a missing value", row=int(rows[i]),
         )  # fmt: skip
     return finite
 

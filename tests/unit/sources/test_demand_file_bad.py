@@ -40,6 +40,7 @@ def error_of(path: Path, options: DemandFileOptions = PLAIN) -> BadDemandFile:
         pytest.param(HEAD + "2026-03-02T00:01:00Z,1_000\n", "demand-not-a-number", 3, "'1_000'", "write a number",
                      id="a Python number is no number"),
         pytest.param(HEAD + "2026-03-02T00:01:00Z,-3\n", "demand-negative", 3, "holds -3", "empty", id="negative"),
+        pytest.param(HEAD + "2026-03-02T00:01:00Z,1e99\n", "demand-too-high", 3, "holds 1e+99", "empty", id="absurd"),
         pytest.param(HEAD + "yesterday,1\n", "demand-time-unreadable", 3, "'yesterday'", "2026-03-02T06:05:00Z",
                      id="a time nobody can read"),
         pytest.param(HEAD + ",1\n", "demand-time-unreadable", 3, "time ''", "2026-03-02", id="no time"),
