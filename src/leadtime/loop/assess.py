@@ -111,7 +111,7 @@ def _outlook(
         lead=lead,
         path=path,
         surge=surge,
-        plans=None if isinstance(path, Missing) else candidates(path, hpa_want, size, as_of),
+        plans=None if isinstance(path, Missing) else candidates(path, state, hpa_want, size, as_of),
         surge_pods=0 if surge is None else planning.pods_for(surge.extrapolated, size.per_pod, size.lid),
     )
 
@@ -129,10 +129,10 @@ def sizing(state: WorkloadState, lead: LeadTime, policy: Policy) -> Sizing:
     )
 
 
-def candidates(path: DemandPath, hpa_want: int, size: Sizing, as_of: datetime) -> CandidatePlans:
+def candidates(path: DemandPath, state: WorkloadState, hpa_want: int, size: Sizing, as_of: datetime) -> CandidatePlans:
     """Every plan's wish at ``as_of``; minutes of the path that have passed already are left out."""
     skip = max(0, int((as_of - path.issued_at).total_seconds() // path.step_s))
-    return planning.candidates(path, hpa_want, size, skip)
+    return planning.candidates(path, hpa_want, size, owner_min=state.owner_min_replicas, skip_steps=skip)
 
 
 def horizon_s(state: WorkloadState, lead: LeadTime, policy: Policy) -> int:
@@ -166,7 +166,7 @@ def _with_needs(
     recent = memory.recent.after(at_s, ahead.plans, ahead.surge_pods, hold_s)
     may_act = not isinstance(ahead.path, Missing) and ahead.path.may_act
     row = record_row(reading.value, memory.hpa.replicas, recent, may_act=may_act)
-    return replace(memory, recent=recent, log=memory.log.after(row, policy.loop.tick_s))
+    return replace(memory, recent=recent, log=memory.log.after(row, policy.loop.tick_s, may_act=may_act))
 
 
 def record_row(value: float | None, hpa_want: int, recent: RecentNeeds, *, may_act: bool) -> LogRows:

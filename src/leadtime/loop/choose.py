@@ -1,7 +1,7 @@
 """The shadow record → which plan is followed, or why leadtime stands back. Judged once a day, as values.
 
-With less than a day of record the upper path is followed if its model may act. A model that may not act takes its
-three path plans out of the race; the steady headrooms stay in it.
+With less than a day of record in which the model might act, the upper path is followed if it may act now. A model that
+may not act takes its three path plans out of the race; the steady headrooms stay in it.
 """
 
 from dataclasses import dataclass, replace
@@ -48,8 +48,8 @@ def choose(
             reason=Reason.HISTORY_TOO_SHORT, sentence=f"there is no forecast: {path.source}: {path.reason}"
         )
         return Chosen(choice=PlanChoice(plan=None, why=why), memory=memory)
-    tick_s = policy.loop.tick_s
-    if memory.judged is None and memory.log.steps() * tick_s < DAY_S:
+    recorded = memory.log.path_steps if path.may_act else memory.log.steps()
+    if recorded * policy.loop.tick_s < DAY_S:
         return Chosen(choice=PlanChoice(plan="upper" if path.may_act else None, why=path.standing), memory=memory)
     if _due(memory.judged, as_of, may_act=path.may_act):
         judged = judge(workload, memory, lead, as_of, policy, may_act=path.may_act)

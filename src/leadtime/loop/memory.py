@@ -74,13 +74,15 @@ class ShadowLog:
 
     hours: tuple[LogRows, ...] = ()
     tail: tuple[LogRows, ...] = ()
+    path_steps: int = 0  # rows ever written in which the model might act
 
-    def after(self, row: LogRows, step_s: int) -> "ShadowLog":
+    def after(self, row: LogRows, step_s: int, *, may_act: bool) -> "ShadowLog":
         """With one more row; the oldest hour is forgotten beyond seven days."""
-        tail = (*self.tail, row)
+        tail, path_steps = (*self.tail, row), self.path_steps + may_act
         if len(tail) < max(1, HOUR_S // step_s):
-            return ShadowLog(hours=self.hours, tail=tail)
-        return ShadowLog(hours=(*self.hours, np.stack(tail))[-RECORD_DAYS * 24 :], tail=())
+            return ShadowLog(hours=self.hours, tail=tail, path_steps=path_steps)
+        hours = (*self.hours, np.stack(tail))[-RECORD_DAYS * 24 :]
+        return ShadowLog(hours=hours, tail=(), path_steps=path_steps)
 
     def steps(self) -> int:
         """Rows held."""
@@ -107,7 +109,9 @@ class PodHourAccount:
 
     hours: tuple[PodHour, ...] = ()
 
-    def after(self, at_s: int, *, hpa_pods: int, extra_pods: int, seconds: float, window_s: int) -> "PodHourAccount":
+    def after(
+        self, at_s: int, *, hpa_pods: float, extra_pods: float, seconds: float, window_s: int
+    ) -> "PodHourAccount":
         """With ``seconds`` more in which the HPA alone would have had ``hpa_pods`` and ours were ``extra_pods``."""
         start_s = at_s - at_s % HOUR_S
         hours = self.hours

@@ -16,7 +16,7 @@ from leadtime.domain.snapshot import WorkloadState
 from leadtime.forecast.worth import ShadowRecord
 from leadtime.loop.memory import ShadowLog
 from leadtime.policy.schema import Policy
-from leadtime.propose.plan import HEADROOM_PLANS, HEADROOM_RATIOS, PATH_PLANS
+from leadtime.propose.plan import HEADROOM_PLANS, HEADROOM_RATIOS, PATH_PLANS, headrooms
 
 LINGER_S = 600  # Cluster Autoscaler's unneeded time; an empty node stays this long
 DAY_S = 86_400
@@ -47,7 +47,7 @@ def comparable(
     held = highest_of_last(hpa, policy.scaling.floor_hold_s // step_s)
     plans: dict[str, Column] = {}
     for name, ratio in zip(HEADROOM_PLANS, HEADROOM_RATIOS, strict=True):
-        wanted = np.minimum(np.ceil(held * (1 + ratio) - 1e-9), workload.max_replicas)
+        wanted = headrooms(held, workload.owner_min_replicas, workload.max_replicas, ratio)
         plans[name] = placed(np.maximum(hpa, wanted), wanted, node_steps, linger, lowest)
     for i, name in enumerate(PATH_PLANS if paths_may_act else ()):
         wanted = np.fmax(hpa, rows[:, 2 + i])

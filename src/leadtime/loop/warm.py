@@ -18,11 +18,10 @@ from leadtime.forecast import assess as forecast
 from leadtime.forecast import lead_time
 from leadtime.loop import assess as assessing
 from leadtime.loop import observe as observing
-from leadtime.loop.choose import DAY_S, judge
+from leadtime.loop.choose import choose
 from leadtime.loop.hpa_shadow import follow
-from leadtime.loop.memory import CLUSTER_KEY, LOOP_KEY, RECORD_DAYS, LoopMemory, WorkloadMemory
+from leadtime.loop.memory import CLUSTER_KEY, LOOP_KEY, RECORD_DAYS, HpaShadow, LoopMemory, WorkloadMemory
 from leadtime.policy.schema import Policy
-from leadtime.propose.plan import CandidatePlans
 
 STRIDE = 5  # buckets between two sizings of the plans
 
@@ -71,7 +70,7 @@ def _workload(
     policy: Policy,
 ) -> Learned:
     believed = believed if believed is not None else forecast.start()
-    record_from = max(0, len(series.values) - RECORD_DAYS * DAY_S // series.step_s)
+    record_from = max(0, len(series.values) - RECORD_DAYS * 86_400 // series.step_s)
     if record_from > 0:
         believed = forecast.warm_up(believed, _part(series, 0, record_from), policy)
     for first in range(record_from, len(series.values), STRIDE):
@@ -86,44 +85,62 @@ def _part(series: Series, first: int, last: int) -> Series:
     return replace(series, start=start, values=series.values[first:last])
 
 
-def _shadowed(
-    workload: WorkloadState, memory: WorkloadMemory, part: Series, believed: Any, lead: LeadTime, *, policy: Policy
-) -> WorkloadMemory:
-    """Size the plans at the part's end and book its buckets: the HPA follows each, one sync a bucket."""
-    horizon_s = assessing.horizon_s(workload, lead, policy)
-    path = forecast.predict(believed, workload.ref, part.end, horizon_s, workload.unit, policy)
-    size = assessing.sizing(workload, lead, policy)
-    plans: CandidatePlans | None = None
-    recent, shadow, log, account = memory.recent, memory.hpa, memory.log, memory.account
-    rows = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HpaMinute:
+    """Demand of one bucket (None: missing) and the pods the HPA alone would then want."""
+
+    value: float | None
+    pods: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HpaSpan:
+    """The HPA's shadow after a few buckets, and what it wanted in each."""
+
+    shadow: HpaShadow
+    minutes: tuple[HpaMinute, ...]
+
+
+def _follow(workload: WorkloadState, shadow: HpaShadow, part: Series) -> HpaSpan:
+    """One sync a bucket: within a bucket demand is constant, and so is what three more syncs would say."""
+    minutes: list[HpaMinute] = []
     end_s = part.start.timestamp()
     for raw in part.values:
         end_s += part.step_s
         value = raw if raw is not None and isfinite(raw) else None
         shadow = follow(shadow, workload, value, end_s=end_s, span_s=part.step_s, syncs=1)
-        rows.append((value, shadow.replicas))
-        account = account.after(
-            int(end_s),
-            hpa_pods=shadow.replicas,
-            extra_pods=0,
-            seconds=part.step_s,
-            window_s=policy.scaling.budget_window_s,
-        )
+        minutes.append(HpaMinute(value=value, pods=shadow.replicas))
+    return HpaSpan(shadow=shadow, minutes=tuple(minutes))
+
+
+def _shadowed(
+    workload: WorkloadState, memory: WorkloadMemory, part: Series, believed: Any, lead: LeadTime, *, policy: Policy
+) -> WorkloadMemory:
+    """Size the plans at the part's end and write a row of the record for each of its buckets."""
+    span = _follow(workload, memory.hpa, part)
+    horizon_s, size = assessing.horizon_s(workload, lead, policy), assessing.sizing(workload, lead, policy)
+    path = forecast.predict(believed, workload.ref, part.end, horizon_s, workload.unit, policy)
+    plans, may_act = None, False
     if not isinstance(path, Missing):
-        plans = assessing.candidates(path, shadow.replicas, size, part.end)
-    may_act = not isinstance(path, Missing) and path.may_act
-    recent = recent.after(int(end_s), plans, 0, policy.scaling.floor_hold_s)
-    for value, replicas in rows:
-        log = log.after(assessing.record_row(value, replicas, recent, may_act=may_act), policy.loop.tick_s)
-    return replace(memory, recent=recent, hpa=shadow, log=log, account=account)
+        plans, may_act = assessing.candidates(path, workload, span.shadow.replicas, size, part.end), path.may_act
+    end_s, scaling = int(part.end.timestamp()), policy.scaling
+    recent = memory.recent.after(end_s, plans, 0, scaling.floor_hold_s)
+    account = memory.account.after(
+        end_s,
+        hpa_pods=sum(minute.pods for minute in span.minutes) / len(span.minutes),
+        extra_pods=0,
+        seconds=part.step_s * len(span.minutes),
+        window_s=scaling.budget_window_s,
+    )
+    log = memory.log
+    for minute in span.minutes:
+        row = assessing.record_row(minute.value, minute.pods, recent, may_act=may_act)
+        log = log.after(row, policy.loop.tick_s, may_act=may_act)
+    return replace(memory, recent=recent, hpa=span.shadow, log=log, account=account)
 
 
 def _judged(workload: WorkloadState, one: Learned, lead: LeadTime, as_of: datetime, policy: Policy) -> WorkloadMemory:
-    memory = one.memory
-    if memory.log.steps() * policy.loop.tick_s < DAY_S:
-        return memory
-    if memory.judged is not None and (as_of - memory.judged.at).total_seconds() < DAY_S:
-        return memory
     path = forecast.predict(one.forecast_state, workload.ref, as_of, 60, workload.unit, policy)
-    may_act = not isinstance(path, Missing) and path.may_act
-    return replace(memory, judged=judge(workload, memory, lead, as_of=as_of, policy=policy, may_act=may_act))
+    if isinstance(path, Missing):
+        return one.memory
+    return choose(workload, one.memory, path, lead, as_of=as_of, policy=policy).memory

@@ -57,7 +57,7 @@ def _buffer(context: TickContext, view: WorkloadView) -> Proposal | None:
         f"{view.targets.floor_next:,} have a place",
         view.evidence.forecast_node, view.evidence.pods,
     )  # fmt: skip
-    return wishes.buffer(Agent.EFFICIENCY, view, 0, wishes.buffer_expiry(context), why)
+    return wishes.buffer(Agent.EFFICIENCY, view, 0, wishes.buffer_expiry(context, view), why)
 
 
 def _empty_nodes(context: TickContext, pool: PoolView, users: list[WorkloadView]) -> Proposal | None:

@@ -108,7 +108,18 @@ def reach(rows: Floats, rate_per_step: float) -> Floats:
     return backwards[:, ::-1] + slope
 
 
-def candidates(path: DemandPath, hpa_want: int, size: Sizing, skip_steps: int = 0) -> CandidatePlans:
+def headrooms(hpa_want: Floats | int, owner_min: int, lid: int, ratios: Floats | float) -> Floats:
+    """Steady headroom above what the HPA wants; none where the owner's minimum alone decides, it is one already.
+
+    Example at 5 %: 100 → 105, 8 of minimum 8 → 8.
+    """
+    wanted = np.minimum(np.ceil(hpa_want * (1 + np.asarray(ratios)) - 1e-9), lid)
+    return np.where(np.asarray(hpa_want) > owner_min, wanted, np.minimum(hpa_want, lid))
+
+
+def candidates(
+    path: DemandPath, hpa_want: int, size: Sizing, *, owner_min: int = 0, skip_steps: int = 0
+) -> CandidatePlans:
     """Every candidate plan now. A path that ends before the leads do is read as if its last minute lasted."""
     rows = needs(path, size, skip_steps)
     width = size.pod_steps + size.node_steps + 1
@@ -120,7 +131,7 @@ def candidates(path: DemandPath, hpa_want: int, size: Sizing, skip_steps: int = 
     required = np.maximum(near[:, pod], ahead[:, pod])
     settled = np.maximum(near[:, -1], ahead[:, pod : pod + settle + 1].max(axis=1))
     room = np.maximum(required, ahead[:, pod:width].max(axis=1))
-    head = np.minimum(np.ceil(hpa_want * (1 + HEADROOM_RATIOS) - 1e-9), size.lid)
+    head = headrooms(hpa_want, owner_min, size.lid, HEADROOM_RATIOS)
     upper = rows[0]
     return CandidatePlans(
         required=np.ceil(np.concatenate([required, head])).astype(np.int64),

@@ -4,8 +4,6 @@ Missing data only ever holds: what stands is renewed for at most policy.missing_
 value and then left to run out. Under the kill switch, safety is the only agent that speaks, and only to give back.
 """
 
-from datetime import datetime
-
 from leadtime.domain.decision import Agent, Proposal, SetConsolidation, SetLowPriorityAdmission
 from leadtime.domain.evidence import Explanation
 from leadtime.domain.reasons import Reason
@@ -43,16 +41,10 @@ def _hold(context: TickContext, view: WorkloadView) -> list[Proposal]:
         view.evidence.demand, view.evidence.pods,
     )  # fmt: skip
     if floor is not None:
-        ends = _renewed(floor.expires_at, wishes.floor_expiry(context), until)
-        held.append(wishes.floor(Agent.SAFETY, view, floor.replicas, ends, why))
+        held.append(wishes.floor(Agent.SAFETY, view, floor.replicas, wishes.floor_expiry(context, view), why))
     if buffer is not None and buffer.pods > 0:
-        ends = _renewed(buffer.expires_at, wishes.buffer_expiry(context), until)
-        held.append(wishes.buffer(Agent.SAFETY, view, buffer.pods, ends, why))
+        held.append(wishes.buffer(Agent.SAFETY, view, buffer.pods, wishes.buffer_expiry(context, view), why))
     return held
-
-
-def _renewed(stands_until: datetime, full: datetime, hold_until: datetime) -> datetime:
-    return max(stands_until, min(full, hold_until))
 
 
 def _surge(context: TickContext, view: WorkloadView) -> list[Proposal]:
@@ -64,11 +56,11 @@ def _surge(context: TickContext, view: WorkloadView) -> list[Proposal]:
     tolerance = context.policy.scaling.floor_tolerance_ratio
     wanted: list[Proposal] = []
     if wish.required > targets.effective_floor + wishes.raise_tolerance(context, view):
-        wanted.append(wishes.floor(Agent.SAFETY, view, wish.required, wishes.floor_expiry(context), why))
+        wanted.append(wishes.floor(Agent.SAFETY, view, wish.required, wishes.floor_expiry(context, view), why))
     elif targets.standing_floor and wish.held >= targets.standing_floor * (1 - tolerance):
-        wanted.append(wishes.floor(Agent.SAFETY, view, targets.standing_floor, wishes.floor_expiry(context), why))
+        wanted.append(wishes.floor(Agent.SAFETY, view, targets.standing_floor, wishes.floor_expiry(context, view), why))
     if targets.surge_buffer_pods > 0:
-        expiry = wishes.buffer_expiry(context)
+        expiry = wishes.buffer_expiry(context, view)
         wanted.append(wishes.buffer(Agent.SAFETY, view, targets.surge_buffer_pods, expiry, why))
     return wanted
 
@@ -96,7 +88,7 @@ def _give_back(context: TickContext) -> tuple[Proposal, ...]:
         if view.state.floor is not None:
             spoken.append(wishes.lowered(Agent.SAFETY, view, context, view.state.owner_min_replicas, why))
         if view.state.buffer is not None and view.state.buffer.pods > 0:
-            spoken.append(wishes.buffer(Agent.SAFETY, view, 0, wishes.buffer_expiry(context), why))
+            spoken.append(wishes.buffer(Agent.SAFETY, view, 0, wishes.buffer_expiry(context, view), why))
     for queue in context.queues:
         if queue.paused_by_us and queue.low_priority_paused:
             text = f"{queue.name}: the kill switch is on: low-priority pods are admitted again"

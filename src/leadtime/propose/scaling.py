@@ -34,7 +34,7 @@ def _floor(context: TickContext, view: WorkloadView) -> Proposal | None:
             f"at {context.policy.scaling.normal_pods_added_per_min} pods a minute (plan {targets.choice.plan})",
             ids.forecast_pod, ids.lead, ids.pods,
         )  # fmt: skip
-        return wishes.floor(Agent.SCALING, view, required, wishes.floor_expiry(context), why)
+        return wishes.floor(Agent.SCALING, view, required, wishes.floor_expiry(context, view), why)
     standing = targets.standing_floor
     wished = max(targets.plan.held, targets.plan.settled)
     if standing and wished > view.state.owner_min_replicas and wished >= standing * (1 - tolerance):
@@ -44,7 +44,7 @@ def _floor(context: TickContext, view: WorkloadView) -> Proposal | None:
             f"within the last {say.span(context.policy.scaling.floor_hold_s)}",
             ids.forecast_pod, ids.pods,
         )  # fmt: skip
-        return wishes.floor(Agent.SCALING, view, standing, wishes.floor_expiry(context), why)
+        return wishes.floor(Agent.SCALING, view, standing, wishes.floor_expiry(context, view), why)
     return None
 
 
@@ -62,7 +62,7 @@ def _buffer(context: TickContext, view: WorkloadView) -> Proposal | None:
         f"({stands:,} so far)",
         ids.forecast_node, ids.lead, ids.slots,
     )  # fmt: skip
-    return wishes.buffer(Agent.SCALING, view, pods, wishes.buffer_expiry(context), why)
+    return wishes.buffer(Agent.SCALING, view, pods, wishes.buffer_expiry(context, view), why)
 
 
 def _need_words(view: WorkloadView, *, far: bool) -> str:

@@ -34,14 +34,26 @@ def buffer(agent: Agent, view: WorkloadView, pods: int, expires_at: datetime, wh
     return proposal(agent, buffer_scope(state.pool, state.ref), action, why)
 
 
-def floor_expiry(context: TickContext) -> datetime:
-    """When a floor written now runs out unless it is renewed."""
-    return context.as_of + timedelta(seconds=context.policy.actuation.floor_expiry_s)
+def floor_expiry(context: TickContext, view: WorkloadView) -> datetime:
+    """When a floor written now runs out unless it is renewed: policy.actuation.floor_expiry_s from now.
+
+    While data is missing, not past the end of the hold, so that it lapses then; but never sooner than what stands.
+    """
+    full = context.as_of + timedelta(seconds=context.policy.actuation.floor_expiry_s)
+    stands = view.state.floor.expires_at if view.state.floor is not None else context.as_of
+    return _within_hold(view, full, stands)
 
 
-def buffer_expiry(context: TickContext) -> datetime:
-    """When a buffer written now runs out unless it is renewed."""
-    return context.as_of + timedelta(seconds=context.policy.actuation.buffer_expiry_s)
+def buffer_expiry(context: TickContext, view: WorkloadView) -> datetime:
+    """When a buffer written now runs out unless it is renewed; as for floors."""
+    full = context.as_of + timedelta(seconds=context.policy.actuation.buffer_expiry_s)
+    stands = view.state.buffer.expires_at if view.state.buffer is not None else context.as_of
+    return _within_hold(view, full, stands)
+
+
+def _within_hold(view: WorkloadView, full: datetime, stands: datetime) -> datetime:
+    until = view.reading.hold_until
+    return full if until is None else min(full, max(stands, until))
 
 
 def raise_tolerance(context: TickContext, view: WorkloadView) -> float:
@@ -66,7 +78,7 @@ def lowered(agent: Agent, view: WorkloadView, context: TickContext, to: int, why
     target = step_down(view, context.policy, to)
     if target <= view.state.owner_min_replicas:
         return release(agent, view, why)
-    return floor(agent, view, target, floor_expiry(context), why)
+    return floor(agent, view, target, floor_expiry(context, view), why)
 
 
 def forecast_words(view: WorkloadView, *, far: bool) -> str:

@@ -83,7 +83,7 @@ def _winner(passed: list[_Standing]) -> _Standing:
     """The highest rank, or the lower-ranked raise that asks for more of the same."""
     winner = passed[0]
     for other in passed[1:]:
-        if _asks_more(other.action, winner.action):
+        if _asks_more(other, winner):
             winner = other
     return winner
 
@@ -97,25 +97,27 @@ def _size(action: Action) -> int | None:
     return None
 
 
-def _same_kind(one: Action, other: Action) -> bool:
-    return type(one) is type(other) and _size(one) is not None
+def _same_direction(one: _Standing, other: _Standing) -> bool:
+    """Both ask for at least so many pods of the same kind of floor or room.
 
-
-def _asks_more(one: Action, than: Action) -> bool:
-    """True when ``one`` is the same kind of floor or room and larger: whoever wanted less is served too.
-
-    A buffer of 0 is a release: it asks for nothing, and nothing serves it in its stead.
+    A buffer of 0 is a release, and efficiency only ever gives back: neither is served by a raise.
     """
-    mine, theirs = _size(one), _size(than)
-    if mine is None or theirs is None or not _same_kind(one, than) or theirs == 0:
+    if type(one.action) is not type(other.action):
         return False
-    return mine > theirs
+    if Agent.EFFICIENCY in {one.proposal.agent, other.proposal.agent}:
+        return False
+    return bool(_size(one.action)) and bool(_size(other.action))
+
+
+def _asks_more(one: _Standing, than: _Standing) -> bool:
+    """True when ``one`` is larger in the same direction: whoever wanted less is served too."""
+    return _same_direction(one, than) and (_size(one.action) or 0) > (_size(than.action) or 0)
 
 
 def _lost(loser: _Standing, winner: _Standing) -> Rejection:
     ours, wins = loser.proposal, winner.proposal
-    mine, theirs = _size(loser.action), _size(winner.action)
-    if mine is not None and theirs is not None and _same_kind(loser.action, winner.action) and mine > 0:
+    mine, theirs = _size(loser.action) or 0, _size(winner.action) or 0
+    if _same_direction(loser, winner):
         if mine == theirs:
             return _reject(ours, Reason.DUPLICATE, f"{wins.agent.value} asks for the same {mine:,} pods")
         if mine < theirs:
