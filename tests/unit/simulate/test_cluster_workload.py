@@ -149,6 +149,32 @@ def test_idle_pods_are_not_busy_and_cold_ones_not_warm(small_cluster: Build, sta
     assert run.warm_killed.sum() == 0
 
 
+def test_a_trickle_keeps_pods_warm_but_not_busy(small_cluster: Build, start_s: int) -> None:
+    cluster = small_cluster([56.0] * 4 + [3.0] * 200, workload={"initial_replicas": 8})
+    cluster.advance(start_s + 1200)
+    run = cluster.collect("hpa").workloads[KEY]
+    assert (run.deleted.sum(), run.busy_killed.sum(), run.warm_killed.sum()) == (4, 0, 4)  # 3 in flight over 8 pods
+
+
+@pytest.mark.parametrize(("rps", "busy"), [pytest.param(38.0, 0, id="no queue"), pytest.param(60.0, 1, id="a queue")])
+def test_a_pod_deleted_while_requests_wait_is_busy(
+    small_cluster: Build, start_s: int, *, rps: float, busy: int
+) -> None:
+    cluster = small_cluster([rps], service_time_s=0.05)  # at most half a request in flight per pod
+    cluster.set_hpa(CHAT, on=False)
+    cluster.advance(start_s + 60)
+    cluster.delete_pods(CHAT, cluster.pod_serials(CHAT)[:1])
+    cluster.advance(start_s + 75)
+    assert cluster.collect("hpa").workloads[KEY].busy_killed.sum() == busy
+
+
+def test_batch_pods_leave_no_events_of_the_workload(small_cluster: Build, start_s: int) -> None:
+    cluster = small_cluster([28.0], workload={"low_priority_pods": {"every_s": 30, "run_s": 60}})
+    cluster.advance(start_s + 600)
+    assert cluster.bench.pods_deleted > 10
+    assert cluster.collect("hpa").events == ()
+
+
 def test_deletions_while_demand_stayed_are_told_from_those_after_it_fell(small_cluster: Build, start_s: int) -> None:
     cluster = small_cluster([28.0], workload={"initial_replicas": 8})
     cluster.advance(start_s + 1200)
