@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,44 +31,42 @@ def headings(page: str) -> list[str]:
 def error_classes() -> set[str]:
     """LeadtimeError and all that is derived from it, wherever it is defined in the source."""
     names = {name for name, value in vars(errors).items() if isinstance(value, type)}
-    for tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and names & {
-                base.id for base in node.bases if isinstance(base, ast.Name)
-            }:
-                names.add(node.name)
+    for node in nodes():
+        if isinstance(node, ast.ClassDef) and names & {base.id for base in node.bases if isinstance(base, ast.Name)}:
+            names.add(node.name)
     return names
 
 
-def trees() -> Iterator[ast.Module]:
-    """Every source file, parsed."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+@cache
+def nodes() -> tuple[ast.AST, ...]:
+    """Every call, class and function in the source."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py")))
+    wanted = (ast.Call, ast.ClassDef, ast.FunctionDef)
+    return tuple(node for tree in trees for node in ast.walk(tree) if isinstance(node, wanted))
 
 
 def slug_takers() -> set[str]:
     """Error classes, and functions whose first parameter is called ``slug``: their first argument is a slug."""
     makers = {
         node.name
-        for tree in trees()
-        for node in ast.walk(tree)
+        for node in nodes()
         if isinstance(node, ast.FunctionDef) and node.args.args and node.args.args[0].arg == "slug"
     }
     return error_classes() | makers
 
 
-def slugs_raised() -> set[str]:
+@cache
+def slugs_raised() -> frozenset[str]:
     """Every slug that an error can carry, read from the source; and those of the last line of defence."""
     takers = slug_takers()
     found = {"usage", "interrupted", "defect"}  # cli/entry.py: no LeadtimeError stands behind these
-    for tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-                called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-                is_init = called == "__init__" and isinstance(node.args[0].value, str) and len(node.args) == 4
-                if called in takers or is_init:
-                    found.add(str(node.args[0].value))
-    return found
+    for node in nodes():
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            is_init = called == "__init__" and isinstance(node.args[0].value, str) and len(node.args) == 4
+            if called in takers or is_init:
+                found.add(str(node.args[0].value))
+    return frozenset(found)
 
 
 def test_the_source_is_read_rightly() -> None:

@@ -23,7 +23,7 @@ from leadtime.policy.schema import Policy
 if TYPE_CHECKING:
     import yaml
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 100_000
 SHOWN = 60
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
 _UNIT_S = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
@@ -81,7 +81,7 @@ def _content(path: Path) -> dict[str, Any]:
         if not path.is_file():
             raise BadPolicy("policy-file-absent", doing, "there is no such file", "check the path given with --policy")
         if path.stat().st_size > MAX_BYTES:
-            raise BadPolicy("policy-unreadable", doing, "it is larger than 1 MB", "a policy is a page of YAML")
+            raise BadPolicy("policy-unreadable", doing, "it is larger than 100 kB", "a policy is a page of YAML")
         text = path.read_text(encoding="utf-8-sig")
         content = json.loads(text, object_pairs_hook=_no_twins) if path.suffix == ".json" else _from_yaml(text)
     except (OSError, UnicodeDecodeError, RecursionError) as error:
