@@ -93,27 +93,35 @@ def _at_end(counts: IntColumn, step_s: int) -> list[int]:
 
 
 def _workload_run(cluster: SimulatedCluster, made: OraclePlan, start: OracleStart, rps: FloatColumn) -> WorkloadRun:
-    """Serve the step's requests with the plan's ready pods and write the columns."""
+    """The plan's columns: its pods by step, and its requests as the queue served them."""
     key, work = next(iter(cluster.works.items()))
-    step_s, steps = start.step_s, len(rps)
+    columns = _served(cluster, made, start, len(rps))
+    return columns.collect(
+        workload=key,
+        start_s=start.start_s,
+        step_s=start.step_s,
+        capacity_per_pod_rps=work.capacity_rps,
+        gpus_per_pod=work.scenario.gpus_per_pod,
+        slo_s=cluster.scenario.slo_s,
+        demand_rps=rps.copy(),
+    )
+
+
+def _served(cluster: SimulatedCluster, made: OraclePlan, start: OracleStart, steps: int) -> WorkloadColumns:
+    """Serve each step's requests with the plan's ready pods."""
+    key, work = next(iter(cluster.works.items()))
+    step_s, rates = start.step_s, cluster.demand[key].arrivals_rps
+    first = (start.start_s - cluster.demand[key].start_s) // step_s
     bound = counts_per_second([(pod.bound_s, pod.deleted_s) for pod in made.pods], start)
     ready = counts_per_second([(pod.ready_s, pod.deleted_s) for pod in made.pods], start)
-    gone = np.zeros(steps + 1, dtype=np.int64)
-    np.add.at(gone, [min(steps, int((pod.deleted_s - start.start_s) // step_s)) for pod in made.pods], 1)
     stands, serves, pod_s = _at_end(bound, step_s), _at_end(ready, step_s), _per_step(bound, step_s)
     capacity = _per_step(ready, step_s) * work.capacity_rps
-    arrivals = cluster.demand[key].arrivals_rps
-    first = (start.start_s - cluster.demand[key].start_s) // step_s
-    columns = WorkloadColumns(0)
-    queue = FluidQueue(
-        patience_s=cluster.scenario.patience_s,
-        service_s=cluster.scenario.service_time_s,
-        slo_s=cluster.scenario.slo_s,
-        limit=cluster.scenario.queue_limit_requests,
-    )
+    gone = np.zeros(steps + 1, dtype=np.int64)
+    np.add.at(gone, [min(steps, int((pod.deleted_s - start.start_s) // step_s)) for pod in made.pods], 1)
+    columns, queue = WorkloadColumns(0), _queue(cluster)
     for i in range(steps):
-        _count_deleted(columns, queue, int(gone[i]), ready=serves[i], rates=arrivals, step=first + i, step_s=step_s)
-        arrived = arrivals[first + i] * step_s
+        _count_deleted(columns, queue, int(gone[i]), ready=serves[i], rates=rates, step=first + i, step_s=step_s)
+        arrived = rates[first + i] * step_s
         columns.begin_step(arrived)
         queue.step(i, start.start_s + i * step_s, step_s, arrived=arrived, capacity=float(capacity[i]), book=columns)
         columns.end_step(
@@ -125,14 +133,16 @@ def _workload_run(cluster: SimulatedCluster, made: OraclePlan, start: OracleStar
             pod_s=float(pod_s[i]),
             pending_s=0.0,
         )
-    return columns.collect(
-        workload=key,
-        start_s=start.start_s,
-        step_s=step_s,
-        capacity_per_pod_rps=work.capacity_rps,
-        gpus_per_pod=work.scenario.gpus_per_pod,
+    return columns
+
+
+def _queue(cluster: SimulatedCluster) -> FluidQueue:
+    """An empty queue by the scenario's rules."""
+    return FluidQueue(
+        patience_s=cluster.scenario.patience_s,
+        service_s=cluster.scenario.service_time_s,
         slo_s=cluster.scenario.slo_s,
-        demand_rps=rps.copy(),
+        limit=cluster.scenario.queue_limit_requests,
     )
 
 
