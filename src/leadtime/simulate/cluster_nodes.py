@@ -25,6 +25,14 @@ class Room:
     expires_s: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cover:
+    """Pending pods that ordered capacity will take, and those that nothing will take yet; highest priority first."""
+
+    covered: tuple[Pod, ...]
+    uncovered: tuple[Pod, ...]
+
+
 class Autoscaler(Protocol):
     """What a pool tells its node autoscaler."""
 
@@ -254,8 +262,8 @@ class NodePool:
         self.consolidation_offered = offered
         self.changed = True
 
-    def covered(self) -> tuple[list[Pod], list[Pod]]:
-        """Pending pods that nodes already requested (or room not yet taken) will hold, and those nothing holds yet."""
+    def covered(self) -> Cover:
+        """Split the pending pods by whether nodes already requested (or room not yet taken) will hold them."""
         room = [gpus for gpus in range(1, self.scenario.gpus_per_node + 1) for _ in self.by_free[gpus]]
         room += [self.scenario.gpus_per_node] * len(self.arriving)
         covered: list[Pod] = []
@@ -271,7 +279,7 @@ class NodePool:
             else:
                 room[at] -= gpus
                 covered.append(pod)
-        return covered, uncovered
+        return Cover(covered=tuple(covered), uncovered=tuple(uncovered))
 
     # --- records -------------------------------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ class Workload:
         if self.floor is not None and at_s >= self.floor_expires_s:
             self.set_floor(None, 0.0, at_s, detail="lapsed")
         if self.hpa_on and at_s >= self.next_sync_s:
-            self.next_sync_s = at_s + self.scenario.hpa.sync_s
+            self.next_sync_s = max(self.next_sync_s, at_s - self.step_s) + self.scenario.hpa.sync_s
             self._sync(at_s)
         group = self.group
         missing = self.wanted - len(group.pending) - len(group.starting) - len(group.ready)

@@ -65,8 +65,8 @@ class BehaviorScenario(Part):
 class HpaScenario(Part):
     """The owner's HPA: an external metric (requests/s of the workload), AverageValue = target_ratio · capacity.
 
-    ``behavior`` ``default`` leaves spec.behavior unset. ``downscale_stabilisation_s`` is the controller's flag, in
-    force where the behaviour names no window.
+    A sync happens at the first step that begins when it is due or later. ``behavior`` ``default`` leaves spec.behavior
+    unset. ``downscale_stabilisation_s`` is the controller's flag, in force where the behaviour names no window.
     """
 
     target_ratio: float = Field(default=0.70, gt=0, le=2)

@@ -5,7 +5,7 @@ about another instant than its own now.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from leadtime.domain.lead_time import StageSample
@@ -15,7 +15,7 @@ from leadtime.domain.snapshot import Buffer, ClusterSnapshot, Floor, PoolState, 
 from leadtime.domain.time_window import TimeWindow, from_epoch
 from leadtime.simulate.cluster import SimulatedCluster
 from leadtime.simulate.cluster_events import Passage
-from leadtime.simulate.cluster_nodes import NodePool
+from leadtime.simulate.cluster_nodes import Cover, NodePool
 from leadtime.simulate.cluster_workload import Workload
 from leadtime.simulate.pods import Pod
 
@@ -35,11 +35,12 @@ class SimulatedSource:
         if as_of != from_epoch(cluster.now_s):
             raise ValueError(f"reading the simulated cluster at {as_of}: it stands at {from_epoch(cluster.now_s)}")
         queues = dict.fromkeys(work.queue for work in cluster.scenario.workloads)
+        covers = {name: pool.covered() for name, pool in cluster.pools.items()}
         return ClusterSnapshot(
             as_of=as_of,
             workloads=tuple(_workload_state(work, cluster) for work in cluster.works.values()),
             pools=tuple(_pool_state(pool) for pool in cluster.pools.values()),
-            queues=tuple(_queue_state(queue, cluster) for queue in queues),
+            queues=tuple(_queue_state(queue, cluster, covers) for queue in queues),
         )
 
     def demand(self, ref: WorkloadRef, window: TimeWindow, as_of: datetime) -> Series | Missing:
@@ -126,17 +127,18 @@ def _pool_state(pool: NodePool) -> PoolState:
     )
 
 
-def _queue_state(queue: str, cluster: SimulatedCluster) -> QueueState:
+def _queue_state(queue: str, cluster: SimulatedCluster, covers: Mapping[str, Cover]) -> QueueState:
     works = [work for work in cluster.works.values() if work.scenario.queue == queue]
-    pool = cluster.pools[works[0].scenario.pool]
+    pool = works[0].scenario.pool
     mine = {id(work.group) for work in works} | {id(work.low.group) for work in works if work.low is not None}
-    covered, uncovered = pool.covered()
+    covered = [pod for pod in covers[pool].covered if id(pod.group) in mine]
+    uncovered = [pod for pod in covers[pool].uncovered if id(pod.group) in mine]
     return QueueState(
         name=queue,
-        pool=pool.name,
-        pending_pods=sum(id(pod.group) in mine for pod in (*covered, *uncovered)),
-        covered_pending_pods=sum(id(pod.group) in mine for pod in covered),
-        oldest_uncovered_pending_s=_oldest_s([pod for pod in uncovered if id(pod.group) in mine], cluster.now_s),
+        pool=pool,
+        pending_pods=len(covered) + len(uncovered),
+        covered_pending_pods=len(covered),
+        oldest_uncovered_pending_s=_oldest_s(uncovered, cluster.now_s),
         low_priority_paused=queue in cluster.paused_queues,
     )
 

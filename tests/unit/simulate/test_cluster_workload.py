@@ -28,6 +28,17 @@ def test_the_hpa_reads_the_last_complete_step(small_cluster: Build, start_s: int
     assert cluster.works[KEY].wanted == 6  # at second 45 it saw [30, 45)
 
 
+def test_syncs_keep_their_period_over_steps_that_do_not_divide_it(small_cluster: Build, start_s: int) -> None:
+    cluster = small_cluster([28.0], workload={"hpa": {"sync_s": 20}})
+    synced = []
+    for _ in range(8):
+        before = cluster.works[KEY].hpa_state
+        cluster.advance(cluster.now_s + 15)
+        if cluster.works[KEY].hpa_state is not before:
+            synced.append(cluster.now_s - 15 - start_s)
+    assert synced == [0, 30, 45, 60, 90, 105]  # due at 0, 20, 40, 60, 80, 100
+
+
 def test_the_first_sync_has_no_complete_step_to_read(small_cluster: Build, start_s: int) -> None:
     cluster = small_cluster([70.0])
     cluster.advance(start_s + 15)
