@@ -16,6 +16,7 @@ from leadtime.domain.time_window import from_epoch
 from leadtime.policy.schema import SurgePolicy
 
 REFERENCE_AGE_MIN = 5
+EDGE_MIN = 5
 PATH_MIN = 40  # kept of each issued path: bridges a gap of half an hour
 SLOPE_MINUTES = 6
 DEVIATION_OF_MEDIAN = 1.4826  # standard deviation of a normal ÷ its median absolute deviation
@@ -63,7 +64,11 @@ def refer(state: SurgeState, reference: Reference) -> SurgeState:
 
 
 def watch(state: SurgeState, at_min: int, actual: float | None, least: float, policy: SurgePolicy) -> SurgeState:
-    """The state after the minute ``at_min``. ``least``: demand below it is never a surge."""
+    """The state after the minute ``at_min``. ``least``: demand below it is never a surge.
+
+    A minute counts towards persistence when it leaves the noise and the upper bound; a surge begins when enough
+    minutes in a row did and the newest is ``min_excess_ratio`` above the forecast: a ramp's first minute need not be.
+    """
     if actual is None:
         return replace(state, over=0, in_gap=True, newest=())
     newest = (*state.newest[-(SLOPE_MINUTES - 1) :], actual)
@@ -71,10 +76,11 @@ def watch(state: SurgeState, at_min: int, actual: float | None, least: float, po
     if state.in_gap or expected is None or upper is None:
         return replace(state, in_gap=False, over=0, newest=newest)
     off = actual / expected - 1.0 if expected > 0 else 0.0
-    threshold = max(policy.min_excess_ratio, policy.deviations * DEVIATION_OF_MEDIAN * state.deviation)
-    exceeds = off > threshold and actual > upper * (1.0 + policy.min_excess_ratio / 2.0) and actual >= least
-    over = state.over + 1 if exceeds else 0
-    running = _carry(state.running, exceeds=exceeds, over=over, at_min=at_min, policy=policy)
+    noise = policy.deviations * DEVIATION_OF_MEDIAN * state.deviation
+    threshold = max(policy.min_excess_ratio, noise)
+    over = state.over + 1 if off > noise and actual > upper and actual >= least else 0
+    large = over > 0 and off > threshold and actual > upper * (1.0 + policy.min_excess_ratio / 2.0)
+    running = _carry(state.running, large=large, over=over, at_min=at_min, policy=policy)
     if running is not None:
         running = replace(running, actual=actual, forecast=expected, threshold_ratio=threshold)
     grow = 1.0 + DEVIATION_GAIN if abs(off) > state.deviation else 1.0 / (1.0 + DEVIATION_GAIN)
@@ -85,23 +91,26 @@ def watch(state: SurgeState, at_min: int, actual: float | None, least: float, po
 
 
 def _reference(state: SurgeState, at_min: int) -> tuple[float | None, float | None]:
-    """(expected, upper) for ``at_min`` from the newest path that is old enough; Nones without one."""
+    """(expected, upper) for ``at_min`` from the newest path that is old enough; Nones without one.
+
+    The upper bound is the highest within five minutes either side: models of five-minute cells know no finer edge.
+    """
     for path in reversed(state.references):
         i = at_min - path.at_min
         if REFERENCE_AGE_MIN <= i < len(path.expected):
-            return path.expected[i], path.upper[i]
+            return path.expected[i], max(path.upper[i - EDGE_MIN : i + EDGE_MIN + 1])
     return None, None
 
 
-def _carry(running: Running | None, *, exceeds: bool, over: int, at_min: int, policy: SurgePolicy) -> Running | None:
+def _carry(running: Running | None, *, large: bool, over: int, at_min: int, policy: SurgePolicy) -> Running | None:
     """Begin, keep or end the surge."""
     now_s = at_min * 60 + 60
     if running is None:
-        if over < policy.persistence_ticks:
+        if over < policy.persistence_ticks or not large:
             return None
         began_s = now_s - over * 60
         return Running(began_s=began_s, detected_s=now_s, actual=0.0, forecast=0.0, threshold_ratio=0.0)
-    quiet = 0 if exceeds else running.quiet + 1
+    quiet = 0 if large else running.quiet + 1
     return replace(running, quiet=quiet) if quiet < policy.clear_ticks else None
 
 
