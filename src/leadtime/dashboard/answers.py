@@ -14,7 +14,9 @@ from leadtime.dashboard.harm import Harm
 from leadtime.dashboard.runs import DecisionRun
 from leadtime.dashboard.scores import ScoreTable, minute_sums, signed_duration
 from leadtime.dashboard.story import report_value
-from leadtime.dashboard.views import DecisionView, Direction, ProposalView, Story, WorldMinutes
+from leadtime.dashboard.views import DecisionView, Direction, Fate, ProposalView, Story, WorldMinutes, workload_of
+
+NONE_LOST = "Nothing lost: no two proposals stood against each other."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +84,15 @@ def answers(told: Told) -> tuple[Answer, ...]:
     )
 
 
-def first_raise(told: Told) -> DecisionView | None:
-    """The first decision that raised a floor or ordered room for this workload inside the window, or None."""
-    scope = f"workload:{told.story.workload}"
+def first_raise(told: Told) -> DecisionRun | None:
+    """The first run that raised a floor or ordered room for this workload inside the window, or None."""
     for run in told.runs:
-        if run.scope == scope and run.first.direction is Direction.RAISE and run.start_s >= told.story.window.start_s:
-            return run.first
+        if (
+            workload_of(run.scope) == told.story.workload
+            and run.first.direction is Direction.RAISE
+            and run.start_s >= told.story.window.start_s
+        ):
+            return run
     return None
 
 
@@ -111,11 +116,14 @@ def _hpa_reacted(told: Told) -> Answer:
     return Answer(id="hpa-reacted", question="When did the HPA react?", text=text)
 
 
-def _leadtime_reacted(told: Told, first: DecisionView | None) -> Answer:
+def _leadtime_reacted(told: Told, run: DecisionRun | None) -> Answer:
     question = "When did leadtime react?"
-    if first is None or first.action is None:
+    if run is None:
         return Answer(id="leadtime-reacted", question=question, text=_why_nothing(told))
-    text = f"At {clock(first.at_s)}: {first.action.words}"
+    first = run.first
+    text = f"At {clock(first.at_s)}: {run.words}"
+    if len(run.decisions) > 1:
+        text += f" until {clock(run.end_s)}"
     crossed = _time(told, "hpa", "threshold_crossed_at")
     if crossed is not None:
         text += f", {signed_duration(crossed - first.at_s)} the HPA's threshold"
@@ -128,13 +136,14 @@ def _leadtime_reacted(told: Told, first: DecisionView | None) -> Answer:
     return Answer(id="leadtime-reacted", question=question, text=f"{text}.", decision=first)
 
 
-def _why(told: Told, first: DecisionView | None) -> Answer:
+def _why(told: Told, run: DecisionRun | None) -> Answer:
     question = "Why?"
-    if first is not None:
+    if run is not None:
+        first = run.first
         text = f"{_capital(first.why.sentence)} ({first.why.reason})."
         return Answer(id="why", question=question, text=text, decision=first)
-    scope = f"workload:{told.story.workload}"
-    last = next((run.decisions[-1] for run in reversed(told.runs) if run.scope == scope), None)
+    own = f"workload:{told.story.workload}"
+    last = next((run.decisions[-1] for run in reversed(told.runs) if run.scope == own), None)
     text = (
         f"{_capital(last.why.sentence)} ({last.why.reason})."
         if last
@@ -171,12 +180,24 @@ def _what_lost(told: Told) -> Answer:
     counted = Counter(p.fate_why.reason for _, p in losing if p.fate_why)
     parts = [f"{reason} {number(n)}×" for reason, n in sorted(counted.items(), key=lambda item: (-item[1], item[0]))]
     decision, example = losing[0]
-    sentence = example.fate_why.sentence if example.fate_why else ""
-    text = f"{number(len(losing))} proposals lost: {', '.join(parts[:4])}. First, at {clock(decision.at_s)}: "
-    return Answer(
-        id="what-lost", question=question, decision=decision,
-        text=f"{text}{example.agent} wanted “{example.action.words}”; {sentence}.".replace("..", "."),
-    )  # fmt: skip
+    why = example.fate_why.sentence.rstrip(".") if example.fate_why else "no reason is on record"
+    text = (
+        f"{number(len(losing))} proposals lost: {', '.join(parts[:4])}. First, at {clock(decision.at_s)}: "
+        f"{example.agent} wanted “{example.action.words}”; {why}. {_cut_by_guard(told)}"
+    )
+    return Answer(id="what-lost", question=question, text=text.strip(), decision=decision)
+
+
+def _cut_by_guard(told: Told) -> str:
+    """Proposals of the window that the guard refused or let pass in a smaller form only."""
+    window = told.story.window
+    ticks = [t for t in told.story.ticks if window.start_s <= t.at_s < window.end_s]
+    found = [p for t in ticks for p in t.proposals if p.fate in {Fate.LIMITED, Fate.REFUSED} and p.fate_why]
+    if not found:
+        return ""
+    counted = Counter(p.fate_why.reason for p in found if p.fate_why)
+    reasons = ", ".join(f"{reason} {number(n)}×" for reason, n in sorted(counted.items(), key=lambda i: (-i[1], i[0])))
+    return f"The guard cut {number(len(found))} proposals short or refused them: {reasons}."
 
 
 def _cost(told: Told) -> Answer:
@@ -215,7 +236,19 @@ def _forecast_wrong(told: Told) -> Answer:
         first = check.surges[0][0]
         text += f". The surge detector spoke {len(check.surges)}×, first at {clock(first.at_s)} "
         text += f"({percent(first.excess_ratio, 0)} above the forecast)"
-    return Answer(id="forecast-wrong", question=question, text=f"{text}.")
+    return Answer(id="forecast-wrong", question=question, text=f"{text}.{_ten_minutes_ahead(told)}")
+
+
+def _ten_minutes_ahead(told: Told) -> str:
+    """What the report measured at its own short horizon."""
+    fields = told.report("worlds", "leadtime", told.story.workload) or {}
+    near, inside, horizon_s = (fields.get(k) for k in ("within_10pct_ratio", "coverage_ratio", "forecast_horizon_s"))
+    if not isinstance(near, int | float) or not isinstance(inside, int | float):
+        return ""
+    ahead = duration(horizon_s) if isinstance(horizon_s, int | float) else "a short time"
+    return (
+        f" {_capital(ahead)} ahead, {percent(near, 0)} came within ±10 % and {percent(inside, 0)} inside the interval."
+    )
 
 
 def _stretch(stretch: MissStretch) -> str:
@@ -245,16 +278,16 @@ def _first_request(told: Told) -> Answer:
 
 def _warm_pods(told: Told) -> Answer | None:
     """Only where the report says that nothing but warm pods would have helped (a surge without warning)."""
-    places = (("comparison", told.story.workload), ("worlds", "leadtime", told.story.workload), ())
-    found = (told.report(*place, "warm_pods_needed") for place in places)
-    pods = next((value for value in found if isinstance(value, int | float)), None)
-    if not pods:
-        return None
-    hours = next(
-        (v for place in places if isinstance(v := told.report(*place, "warm_gpu_hours_per_day"), int | float)), None
+    pods, hours = told.report("warm_pods_needed"), told.report("warm_gpu_hours_per_day")
+    reason = told.report("warm_pods_needed_reason")
+    if not isinstance(pods, int | float):
+        text = f"How many warm pods would have served everything is not known: {reason}." if reason else ""
+        return Answer(id="warm-pods", question="What would have helped?", text=text) if text else None
+    cost = f"; they cost {number(hours)} GPU-hours a day" if isinstance(hours, int | float) else ""
+    text = (
+        "Nobody could foresee it, and new nodes come too late. Only warm pods help: "
+        f"{number(pods)} more would have served everything{cost}."
     )
-    cost = f"; they cost {number(hours)} GPU-hours a day" if hours is not None else ""
-    text = f"Nobody could foresee it. Only warm pods help: {number(pods)} would have served everything{cost}."
     return Answer(id="warm-pods", question="What would have helped?", text=text)
 
 
@@ -270,14 +303,22 @@ def gap_closed(told: Told) -> str:
 def _harm(told: Told) -> Answer:
     question = "Which decisions did harm?"
     if not told.harms:
-        return Answer(id="harm", question=question, text="None by the three rules of this page, up to the clock.")
-    sentences = "; ".join(f"{h.kind}: {h.sentence}" for h in told.harms[:3])
-    more = f"; and {len(told.harms) - 3} more" if len(told.harms) > 3 else ""
+        return Answer(id="harm", question=question, text=_no_harm(told))
+    shown = told.harms[:2]
+    sentences = "; ".join(f"{clock(h.at_s)} {h.kind}: {h.sentence}" for h in shown)
+    more = f"; and {len(told.harms) - len(shown)} more, marked below" if len(told.harms) > len(shown) else ""
     first = told.harms[0]
     decision = next(
         (d for run in told.runs if run.scope == first.scope for d in run.decisions if d.at_s == first.at_s), None
     )
     return Answer(id="harm", question=question, text=f"{sentences}{more}.", decision=decision)
+
+
+def _no_harm(told: Told) -> str:
+    if "leadtime" not in told.story.worlds or "hpa" not in told.story.worlds:
+        return "Not known: harm is measured beside the HPA alone, and one of the two worlds is not on record."
+    judged = "" if told.at_end else " Decisions of the last hour are not judged yet."
+    return f"None: in the hour after each, nothing was lost, pending or paid for in vain beside the HPA alone.{judged}"
 
 
 def _first_rise(minutes: WorldMinutes, told: Told, from_s: int | None) -> int | None:
@@ -314,8 +355,10 @@ def _sentence(parts: Sequence[str]) -> str:
 
 
 def _capital(text: str) -> str:
-    """The first letter large, but ``leadtime`` keeps its name."""
-    return text if text.startswith("leadtime") else text[:1].upper() + text[1:]
+    """The first letter large, but names (``leadtime``, ``serving/chat``) stay as they are."""
+    first_word = text.split(" ", 1)[0]
+    is_name = first_word == "leadtime" or first_word.startswith("leadtime'") or "/" in first_word
+    return text if is_name else text[:1].upper() + text[1:]
 
 
 def title_of_window(story: Story) -> str:

@@ -15,7 +15,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.staticfiles import StaticFiles
 
 from leadtime.dashboard import api, clock_text, scores, shelf, svg_tracks
-from leadtime.dashboard.lanes import LaneTrack, decision_href
+from leadtime.dashboard.lanes import LaneTrack, decision_href, lane_name
 from leadtime.dashboard.shelf import Asked, Room
 from leadtime.dashboard.story import LedgerBook
 from leadtime.dashboard.stream import tick_events
@@ -31,10 +31,11 @@ LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 PARTS = frozenset({"told", "tracks", "decisions"})
 
 
-def create_app(ledgers: Mapping[str, Path], *, live: bool) -> FastAPI:
+def create_app(ledgers: Mapping[str, Path], *, live: bool, speed: int = 300) -> FastAPI:
     """The page over ``ledgers`` (name → file; the names become tabs, in order).
 
-    live: the ledgers may still grow; the page then follows them. Raises BadLedger when a file is no ledger.
+    live: the ledgers may still grow; the page then follows them. speed: recorded seconds per second when the page
+    plays. Raises BadLedger when a file is no ledger.
     """
     books = {name: LedgerBook(name, path) for name, path in ledgers.items()}
     app = FastAPI(title="leadtime", description="Why capacity decisions were made.", docs_url=None, redoc_url=None)
@@ -43,7 +44,7 @@ def create_app(ledgers: Mapping[str, Path], *, live: bool) -> FastAPI:
     app.middleware("http")(_headers)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_exception_handler(LeadtimeError, _user_error)
-    app.state.shelf = shelf.Shelf(books=books, live=live, templates=_templates())
+    app.state.shelf = shelf.Shelf(books=books, live=live, speed=speed, templates=_templates())
     app.include_router(pages_router)
     app.include_router(api.router)
     return app
@@ -63,7 +64,7 @@ def _templates() -> Jinja2Templates:
     )
     env.globals.update(
         clock=clock_text.clock, day=clock_text.day, day_clock=clock_text.day_clock, instant=clock_text.instant,
-        number=clock_text.number, svg=svg_tracks, href=decision_href, world_title=scores.world_title,
+        number=clock_text.number, svg=svg_tracks, href=decision_href, world_title=scores.world_title, lane_name=lane_name,
         vendored=vendor_files(), is_lanes=lambda track: isinstance(track, LaneTrack),
     )  # fmt: skip
     return Jinja2Templates(env=env)

@@ -45,6 +45,7 @@ def duration(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     if hours < 48:
         return f"{sign}{hours} h" + (f" {minutes} min" if minutes else "")
+    hours = round(s / 3600)
     return f"{sign}{hours // 24} d {hours % 24} h"
 
 

@@ -12,7 +12,7 @@ from leadtime.dashboard.clock_text import clock, duration, epoch, number, percen
 from leadtime.dashboard.runs import DecisionRun
 from leadtime.dashboard.scores import world_title
 from leadtime.dashboard.tick_view import action_view, scope_key, tick_view, why_view
-from leadtime.dashboard.views import ActionView, DecisionView, ProposalView, Story, WhyView, WorldMinutes
+from leadtime.dashboard.views import ActionView, DecisionView, ProposalView, Story, WhyView, WorldMinutes, workload_of
 
 AFTER_S = (300, 900, 3600)
 AFTER_WORLDS = ("leadtime", "hpa")
@@ -170,7 +170,7 @@ def _hpa_words(tick: Mapping[str, Any], scope: str) -> str:
     """What the HPA would have wanted without our floor: recomputed at that tick from its own arithmetic."""
     for a in tick["assessments"]:
         key = f"{a['ref']['namespace']}/{a['ref']['name']}"
-        if scope == f"workload:{key}":
+        if workload_of(scope) == key:
             stands: Mapping[str, Any] = next(
                 (s for s in tick["snapshot"]["workloads"] if f"{s['ref']['namespace']}/{s['ref']['name']}" == key), {}
             )
@@ -183,7 +183,7 @@ def _hpa_words(tick: Mapping[str, Any], scope: str) -> str:
 def _forecast_words(tick: Mapping[str, Any], scope: str, story: Story) -> tuple[str, ...]:
     """Each forecast of the tick, and what came."""
     view = tick_view(tick)
-    name = scope.removeprefix("workload:")
+    name = workload_of(scope) or ""
     seen = view.workloads.get(name)
     if seen is None:
         return ()

@@ -86,7 +86,13 @@ def actual_demand(story: Story) -> dict[int, float]:
     """Demand by minute: what a world recorded (all worlds have the same demand), else what the ticks saw."""
     world = story.worlds.get("leadtime") or next(iter(story.worlds.values()), None)
     if world is not None:
-        return {at: value for at, value in zip(world.at_s, world.demand, strict=True) if value is not None}
+        held = range(0, world.step_s, MINUTE_S)  # a thinned row's mean stands for each of its minutes
+        return {
+            at + offset: value
+            for at, value in zip(world.at_s, world.demand, strict=True)
+            for offset in held
+            if value is not None
+        }
     seen = {}
     for tick in story.ticks:
         view = tick.workloads.get(story.workload)

@@ -1,52 +1,77 @@
-"""Decisions and what came after → the decisions that did harm, each with the measurement that says so.
+"""Decisions and what came after → the decisions that did harm, by the score card's own rule (scorecard/harm.py).
 
-Three harms are told, by rules fixed here so that nobody argues about a mark:
-
-UnservedAfterLowering  capacity was lowered, and within 15 min more than 0.1 % of a minute's requests went unserved,
-                       after 5 min without; the last lowering before that minute bears it
-PendingAfterRaise      a floor was raised while nothing was pending, and five minutes later pods were pending: the
-                       raise came before its nodes; the first raise of a run bears it
-PaidForNothing         capacity was raised, and until an hour after the last raise of its run demand never needed more
-                       than stood before; told only when that hour is on record
+A decision is charged with the hour after it, against what the HPA alone had in that hour. Once there is a report, its
+list is shown. Before, the rule is applied to the recorded minutes, and only to decisions whose hour has passed: every
+raise looks like waste until the demand it was made for is there.
 """
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from leadtime.dashboard.clock_text import clock, number, percent
-from leadtime.dashboard.runs import DecisionRun, decision_runs
-from leadtime.dashboard.views import DecisionView, Direction, Story, WorldMinutes
+from leadtime.dashboard.clock_text import epoch, number
+from leadtime.dashboard.views import DecisionView, Story, WorldMinutes
+from leadtime.scorecard.harm import (
+    AFTER_S,
+    EXTRA_POD_HOURS_RATIO,
+    PENDING_POD_MINUTES,
+    SAME_EPISODE_S,
+    UNSERVED_RATIO,
+    HarmKind,
+)
 
-SHORTFALL_RATIO = 0.001  # as shortfall_minutes of the score card
-LOWERING_WATCH_S, CLEAN_BEFORE_S = 900, 300
-PENDING_AFTER_S, PENDING_LEAST_RATIO = 300, 0.01
-NOTHING_CAME_S = 3600
+SHORTFALL_RATIO = UNSERVED_RATIO  # as shortfall_minutes of the score card
+KIND_WORDS = {
+    HarmKind.UNSERVED.value: "more requests unserved",
+    HarmKind.PENDING.value: "more pods pending",
+    HarmKind.PAID_FOR_NOTHING.value: "paid for nothing",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harm:
-    """One mark: the decision that bears it, and the sentence with the numbers."""
+    """One mark: decisions of one scope from ``at_s`` to ``last_s``, what harm, and the sentence with the numbers."""
 
     at_s: int
+    last_s: int
     scope: str
     kind: str
     sentence: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hour:
+    """leadtime's world minus the HPA's over [t, t + 60 min)."""
+
+    unserved: float
+    pending_min: float
+    pod_hours: float
+    arrived: float
+    hpa_pod_hours: float
+
+    def kinds(self) -> tuple[str, ...]:
+        """Which harms it shows."""
+        dearer = self.pod_hours > EXTRA_POD_HOURS_RATIO * self.hpa_pod_hours
+        found = {
+            HarmKind.UNSERVED: self.unserved > UNSERVED_RATIO * self.arrived,
+            HarmKind.PENDING: self.pending_min > PENDING_POD_MINUTES,
+            HarmKind.PAID_FOR_NOTHING: dearer and self.unserved >= -UNSERVED_RATIO * self.arrived,
+        }
+        return tuple(kind.value for kind, holds in found.items() if holds)
+
+
 def harms(story: Story, until_s: int) -> tuple[Harm, ...]:
-    """All harms of leadtime's decisions about this workload that show before ``until_s``."""
-    world = story.worlds.get("leadtime")
-    if world is None:
-        return ()
+    """All harms about this workload that show with the clock at ``until_s``, oldest first."""
     scope = f"workload:{story.workload}"
-    runs = [run for run in decision_runs(story.ticks) if run.scope == scope and run.start_s < until_s]
-    found = [*_unserved_after_lowering(runs, world, until_s)]
-    for run in runs:
-        if run.first.direction is Direction.RAISE:
-            found += _pending_after_raise(run, world, until_s)
-            found += _paid_for_nothing(run, story, world, until_s)
-    return tuple(sorted(found, key=lambda h: (h.at_s, h.kind)))
+    if story.report is not None and until_s >= story.full.end_s:
+        told = (story.report.get("story") or {}).get("harms")
+        if told is not None:
+            return tuple(_told(h) for h in told if h["scope"] == scope)
+    ours, hpa = story.worlds.get("leadtime"), story.worlds.get("hpa")
+    if ours is None or hpa is None:
+        return ()
+    acted = [d for t in story.ticks for d in t.decisions if d.scope == scope and d.action is not None]
+    return _merged([(d, hour) for d in acted if (hour := _hour_after(d.at_s, ours, hpa, until_s)) is not None])
 
 
 def shortfall(world: WorldMinutes, i: int) -> float | None:
@@ -57,74 +82,76 @@ def shortfall(world: WorldMinutes, i: int) -> float | None:
     return unserved / arrived if arrived > 0 else 0.0
 
 
-def _unserved_after_lowering(runs: Sequence[DecisionRun], world: WorldMinutes, until_s: int) -> list[Harm]:
-    lowering = sorted(
-        (d for run in runs if run.first.direction is Direction.LOWER for d in run.decisions if d.action),
-        key=lambda d: d.at_s,
+def _told(h: Mapping[str, Any]) -> Harm:
+    hour = _sentence(h["extra_unserved_requests"], h["extra_pending_pod_minutes"], h["extra_pod_hours"], h["decisions"])
+    first_s, last_s = epoch(h["first_at"]), epoch(h["last_at"])
+    return Harm(at_s=first_s, last_s=last_s, scope=h["scope"], kind=_words(h["kinds"]), sentence=hour)
+
+
+def _words(kinds: Sequence[str]) -> str:
+    return ", ".join(KIND_WORDS.get(kind, kind) for kind in kinds)
+
+
+def _sentence(unserved: float, pending_min: float, pod_hours: float, decisions: int) -> str:
+    parts = [
+        f"{number(abs(value))} {noun} {'more' if value > 0 else 'less'}"
+        for value, noun in (
+            (unserved, "requests unserved"),
+            (pending_min, "pod-minutes pending"),
+            (pod_hours, "pod-hours"),
+        )
+        if abs(value) >= 0.5
+    ]
+    several = f" (and of {decisions - 1} decisions like it)" if decisions > 1 else ""
+    return f"in the hour after it{several}, beside the HPA alone: {', '.join(parts) or 'less than one of anything'}"
+
+
+def _merged(found: Sequence[tuple[DecisionView, _Hour]]) -> tuple[Harm, ...]:
+    """Neighbours of one kind at most ten minutes apart are one, with the first one's figures."""
+    merged: list[tuple[Harm, _Hour, int]] = []
+    for decision, hour in found:
+        kinds = _words(hour.kinds())
+        if not kinds:
+            continue
+        if merged and merged[-1][0].kind == kinds and decision.at_s - merged[-1][0].last_s <= SAME_EPISODE_S:
+            first, first_hour, count = merged[-1]
+            merged[-1] = (replace(first, last_s=decision.at_s), first_hour, count + 1)
+            continue
+        mark = Harm(at_s=decision.at_s, last_s=decision.at_s, scope=decision.scope, kind=kinds, sentence="")
+        merged.append((mark, hour, 1))
+    return tuple(
+        replace(mark, sentence=_sentence(hour.unserved, hour.pending_min, hour.pod_hours, count))
+        for mark, hour, count in merged
     )
-    found: list[Harm] = []
-    clean_since = world.at_s[0] if world.at_s else 0
-    for i, at_s in enumerate(world.at_s):
-        ratio = shortfall(world, i)
-        if at_s >= until_s:
-            break
-        if ratio is None or ratio <= SHORTFALL_RATIO:
-            continue
-        if at_s - clean_since >= CLEAN_BEFORE_S:
-            blamed = _last_before(lowering, at_s)
-            if blamed is not None:
-                minutes = round((at_s - blamed.at_s) / 60)
-                sentence = (
-                    f"lowered at {clock(blamed.at_s)}; {minutes} min later, at {clock(at_s)}, "
-                    f"{percent(ratio)} of requests went unserved"
-                )
-                found.append(
-                    Harm(at_s=blamed.at_s, scope=blamed.scope, kind="UnservedAfterLowering", sentence=sentence)
-                )
-        clean_since = at_s + 60
-    return found
 
 
-def _last_before(lowering: Sequence[DecisionView], at_s: int) -> DecisionView | None:
-    near = [d for d in lowering if at_s - LOWERING_WATCH_S <= d.at_s <= at_s]
-    return near[-1] if near else None
-
-
-def _pending_after_raise(run: DecisionRun, world: WorldMinutes, until_s: int) -> list[Harm]:
-    for decision in run.decisions:
-        if decision.action is None or decision.action.kind != "floor" or decision.at_s + PENDING_AFTER_S >= until_s:
-            continue
-        before, after = world.index_at(decision.at_s), world.index_at(decision.at_s + PENDING_AFTER_S)
-        if before is None or after is None:
-            continue
-        stood, waits, wanted = world.pending[before], world.pending[after], world.wanted[after]
-        if stood == 0 and waits and wanted and waits >= max(1.0, PENDING_LEAST_RATIO * wanted):
-            sentence = (
-                f"floor raised at {clock(decision.at_s)} with nothing pending; "
-                f"five minutes later {number(waits)} pods were pending"
-            )
-            return [Harm(at_s=decision.at_s, scope=decision.scope, kind="PendingAfterRaise", sentence=sentence)]
-    return []
-
-
-def _paid_for_nothing(run: DecisionRun, story: Story, world: WorldMinutes, until_s: int) -> list[Harm]:
-    watch_until_s = run.decisions[-1].at_s + NOTHING_CAME_S
-    tick = next((t for t in story.ticks if t.at_s == run.start_s), None)
-    view = tick.workloads.get(story.workload) if tick else None
-    last = run.decisions[-1].action
-    if not view or not view.pods_at_target or last is None or last.after is None or watch_until_s > until_s:
-        return []
-    if not world.at_s or world.at_s[-1] < watch_until_s - 60:
-        return []
-    indices = [i for i, at_s in enumerate(world.at_s) if run.start_s <= at_s < watch_until_s]
-    demands = [value for i in indices if (value := world.demand[i]) is not None]
-    if len(demands) < len(indices):
-        return []  # a gap might hide the very demand that was prepared for
-    needed = math.ceil(max(demands) / view.pods_at_target)
-    if needed > view.wanted:
-        return []
-    sentence = (
-        f"{run.words}; demand until {clock(watch_until_s)} never needed more than {number(needed)} pods, "
-        f"{number(view.wanted)} stood already"
+def _hour_after(at_s: int, ours: WorldMinutes, hpa: WorldMinutes, until_s: int) -> _Hour | None:
+    """None while the hour has not passed, or where one of the two worlds has no minutes in it."""
+    if at_s + AFTER_S > until_s:
+        return None
+    sums = [_sums(world, at_s) for world in (ours, hpa)]
+    if sums[0] is None or sums[1] is None:
+        return None
+    mine, theirs = sums[0], sums[1]
+    return _Hour(
+        unserved=mine.unserved - theirs.unserved,
+        pending_min=mine.pending_min - theirs.pending_min,
+        pod_hours=mine.pod_hours - theirs.pod_hours,
+        arrived=mine.arrived,
+        hpa_pod_hours=theirs.pod_hours,
     )
-    return [Harm(at_s=run.start_s, scope=run.scope, kind="PaidForNothing", sentence=sentence)]
+
+
+def _sums(world: WorldMinutes, at_s: int) -> _Hour | None:
+    hour = world.before(at_s + AFTER_S).since(at_s)
+    minutes = world.step_s / 60
+    if not hour.at_s:
+        return None
+    pods = sum((ready or 0) + (starting or 0) for ready, starting in zip(hour.ready, hour.starting, strict=True))
+    return _Hour(
+        unserved=sum(v or 0.0 for v in hour.unserved),
+        pending_min=minutes * sum(v or 0 for v in hour.pending),
+        pod_hours=minutes * pods / 60,
+        arrived=sum(v or 0.0 for v in hour.arrived),
+        hpa_pod_hours=0.0,
+    )

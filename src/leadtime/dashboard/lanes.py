@@ -10,7 +10,7 @@ from urllib.parse import quote
 from leadtime.dashboard.answers import Told
 from leadtime.dashboard.clock_text import clock, instant
 from leadtime.dashboard.runs import DecisionRun, proposal_runs
-from leadtime.dashboard.views import DecisionView, Direction, Fate, QueueView
+from leadtime.dashboard.views import DecisionView, Direction, Fate, QueueView, workload_of
 
 AGENTS = ("safety", "admission", "unblock", "scaling", "efficiency")
 LANE_HEIGHT = 20
@@ -76,6 +76,14 @@ def decision_href(ledger: str, decision: DecisionView) -> str:
     return f"/ledgers/{quote(ledger)}/decisions/{instant(decision.at_s)}/{quote(decision.scope, safe=':/')}"
 
 
+def lane_name(label: str) -> str:
+    """A scope in few letters: ``serving/chat``, ``room serving/chat``, ``pool gpu``; agents as they are."""
+    workload = workload_of(label)
+    if workload is not None:
+        return workload if label.startswith("workload:") else f"room {workload}"
+    return label.replace(":", " ")
+
+
 def queue_lanes(told: Told) -> LaneTrack:
     """The queue rule's state, one lane a queue."""
     states: dict[str, list[tuple[int, QueueView]]] = {}
@@ -137,7 +145,7 @@ def decision_lanes(told: Told) -> LaneTrack:
     for run in told.runs:
         by_scope.setdefault(run.scope, []).append(run)
     found = []
-    for scope, runs in sorted(by_scope.items(), key=lambda item: (not item[0].startswith("workload"), item[0])):
+    for scope, runs in sorted(by_scope.items(), key=lambda item: (workload_of(item[0]) is None, item[0])):
         bars = tuple(_decision_bar(told.story.ledger, run) for run in runs)
         marks = tuple(
             Mark(at_s=h.at_s, shape="harm", colour="harm", label=f"{h.kind}: {h.sentence}",

@@ -20,6 +20,7 @@ WORLD_TITLES = {
     "oracle": "oracle",
     "hpa_equal_cost": "HPA, equal cost",
     "cron": "floors by clock",
+    "cron_ahead": "floors by clock, ahead",
 }
 WORLD_NOTES = {
     "hpa": "the cluster as it is: HPA and node autoscaler alone",
@@ -27,6 +28,7 @@ WORLD_NOTES = {
     "oracle": "knows all demand and every start-up time: nobody can do better",
     "hpa_equal_cost": "HPA alone, its target lowered until it costs as much as leadtime",
     "cron": "floors set by clock from the days before, at leadtime's cost",
+    "cron_ahead": "the same floors, set one lead earlier",
 }
 
 
@@ -99,7 +101,7 @@ def score_table(story: Story, until_s: int) -> ScoreTable:
     rows = []
     for world, minutes in story.worlds.items():
         sums = minute_sums(minutes, until_s)
-        cells = tuple(_cell(m, sums.get(m.key), "no minute on record yet") for m in MINUTE_MEASURES)
+        cells = tuple(_cell(m, sums.get(m.key), "not to be had from the minutes on record") for m in MINUTE_MEASURES)
         rows.append(_row(world, cells))
     source = "summed over the recorded minutes up to the clock; the final card is counted in finer steps"
     return ScoreTable(measures=MINUTE_MEASURES, rows=tuple(rows), source=source)
@@ -125,19 +127,31 @@ def minute_sums(world: WorldMinutes, until_s: int) -> dict[str, float | None]:
         return {}
     known = [i for i in range(n) if shortfall(world, i) is not None]
     arrived = sum(world.arrived[i] or 0.0 for i in known)
+    hours = world.step_s / 3600
     pods = [(world.ready[i] or 0) + (world.starting[i] or 0) for i in range(n)]
     return {
         "unserved_ratio": _ratio(sum(world.unserved[i] or 0.0 for i in known), arrived) if known else None,
         "unserved_ratio_peak": worst_window(world, n),
-        "shortfall_minutes": sum(1 for i in known if (shortfall(world, i) or 0.0) > SHORTFALL_RATIO) if known else None,
-        "pod_hours": sum(pods) / 60,
-        "gpu_node_hours": sum(sum(nodes.values()) for nodes in world.nodes[:n]) / 60 if any(world.nodes[:n]) else None,
-        "pending_pod_minutes": float(sum(p or 0 for p in world.pending[:n])),
+        "shortfall_minutes": _shortfall_minutes(world, known),
+        "pod_hours": sum(pods) * hours,
+        "gpu_node_hours": sum(sum(nodes.values()) for nodes in world.nodes[:n]) * hours
+        if any(world.nodes[:n])
+        else None,
+        "pending_pod_minutes": 60 * hours * sum(p or 0 for p in world.pending[:n]),
     }
 
 
+def _shortfall_minutes(world: WorldMinutes, known: Sequence[int]) -> float | None:
+    """None for a thinned world: a mean over many minutes hides the short ones."""
+    if not known or world.step_s != 60:
+        return None
+    return sum(1 for i in known if (shortfall(world, i) or 0.0) > SHORTFALL_RATIO)
+
+
 def worst_window(world: WorldMinutes, n: int) -> float | None:
-    """Unserved share over the worst five full minutes among the first ``n``; None with fewer than five."""
+    """Unserved share over the worst five full minutes among the first ``n``; None for fewer, or thinned rows."""
+    if world.step_s != 60:
+        return None
     worst: float | None = None
     for first in range(n - WORST_WINDOW_MINUTES + 1):
         window = range(first, first + WORST_WINDOW_MINUTES)
@@ -164,7 +178,7 @@ def _row(world: str, cells: Sequence[Cell]) -> ScoreRow:
 
 def world_title(world: str) -> str:
     """The world's name for people."""
-    return WORLD_TITLES.get(world, world)
+    return WORLD_TITLES.get(world, world.replace("_", " "))
 
 
 def signed_duration(seconds: float, earlier: str = "before", later: str = "after") -> str:

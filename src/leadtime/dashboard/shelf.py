@@ -11,8 +11,10 @@ from leadtime.dashboard import answers, clock_text, pages, tracks
 from leadtime.dashboard.answers import Told
 from leadtime.dashboard.drawer import decision_detail
 from leadtime.dashboard.story import LedgerBook, focus_span
-from leadtime.dashboard.views import Story
+from leadtime.dashboard.views import Story, workload_of
 from leadtime.domain.errors import WrongUse
+
+SPEEDS = (1, 10, 60, 300, 900, 3600)
 
 
 class NotHere(WrongUse):
@@ -29,7 +31,13 @@ class Shelf:
 
     books: Mapping[str, LedgerBook]
     live: bool
+    speed: int
     templates: Jinja2Templates
+
+    @property
+    def speeds(self) -> tuple[int, ...]:
+        """What the player offers."""
+        return tuple(sorted({*SPEEDS, self.speed}))
 
     def book(self, ledger: str) -> LedgerBook:
         """Raises NotHere for an unknown name."""
@@ -60,13 +68,14 @@ class Shelf:
     def decision(self, ledger: str, at: str, scope: str) -> dict[str, Any]:
         """One decision, whole, for the drawer, the page and the JSON. Raises NotHere when there is none."""
         at_s = self.instant(at)
-        workload = scope.removeprefix("workload:") if scope.startswith("workload:") else None
-        story, told = self.told(ledger, pages.wish_of(workload, clock_text.instant(at_s), None, None, None), whole=True)
+        story, told = self.told(
+            ledger, pages.wish_of(workload_of(scope), clock_text.instant(at_s), None, None, None), whole=True
+        )
         detail = decision_detail(self.book(ledger).tick(at_s), scope, story, told.runs)
         if detail is None:
             wrong = "that tick decided nothing about this scope"
             raise NotHere("page-no-such-decision", f"looking up {scope} at {at}", wrong, "follow a link of the table")
-        harms = [h for h in told.harms if h.scope == scope and h.at_s == at_s]
+        harms = [h for h in told.harms if h.scope == scope and h.at_s <= at_s <= h.last_s]
         return {"detail": detail, "story": story, "harms": harms, "ledger": ledger, "shelf": self}
 
     def view(self, ledger: str, wish: pages.Wish) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -23,8 +24,8 @@ TOLD_WHOLE_S = 36 * 3600
 DAY_S = 24 * 3600
 AFTER_LOADED_S = 3900  # minutes read beyond a day, so that "60 min later" is known for its last decisions too
 KEPT_STORIES = 6
-BEFORE_FOCUS_S, AFTER_FOCUS_S = 105 * 60, 105 * 60
-WORLD_ORDER = ("hpa", "leadtime", "oracle", "hpa_equal_cost", "cron")
+BEFORE_FOCUS_S, AFTER_FOCUS_S = 120 * 60, 105 * 60
+WORLD_ORDER = ("hpa", "leadtime", "oracle", "hpa_equal_cost", "cron", "cron_ahead")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +155,7 @@ def window_of(full: Span, loaded: Span, choice: Choice, report: Mapping[str, Any
 
 
 def focus_span(loaded: Span, report: Mapping[str, Any] | None, workload: str) -> Span | None:
-    """An hour and three quarters either side of the HPA's threshold, or None when the report names none inside."""
+    """From two hours before the HPA's threshold to 105 min after it; None when the report names none inside."""
     crossed = report_value(report, "timeline", "hpa", workload, "threshold_crossed_at")
     if not isinstance(crossed, str):
         return None
@@ -176,9 +177,11 @@ def report_value(report: Mapping[str, Any] | None, *path: str) -> Any:
 
 def world_minutes(world: str, rows: list[MinuteRow]) -> WorldMinutes:
     """Rows → columns. Requests that arrived are served + unserved; where those are gaps, so is their sum."""
+    at_s = [_s(r.at) for r in rows]
     return WorldMinutes(
         world=world,
-        at_s=[_s(r.at) for r in rows],
+        step_s=min((later - sooner for sooner, later in pairwise(at_s)), default=60),
+        at_s=at_s,
         demand=[r.demand for r in rows],
         arrived=[None if r.served is None or r.unserved is None else r.served + r.unserved for r in rows],
         unserved=[r.unserved for r in rows],

@@ -18,7 +18,14 @@ from leadtime.dashboard.scores import world_title
 from leadtime.dashboard.views import Span, Story, WorldMinutes
 
 MINUTE_S = 60
-DASHES = {"leadtime": "", "hpa": "7 4", "oracle": "2 3", "hpa_equal_cost": "9 3 2 3", "cron": "14 4"}
+DASHES = {
+    "leadtime": "",
+    "hpa": "7 4",
+    "oracle": "2 3",
+    "hpa_equal_cost": "9 3 2 3",
+    "cron": "14 4",
+    "cron_ahead": "14 3 3 3",
+}
 NODE_WORLDS = ("hpa", "leadtime")
 DEFAULT_WORLDS = ("hpa", "leadtime", "oracle")
 Values = Sequence[float | None]
@@ -112,9 +119,10 @@ def demand_track(told: Told, grid: Sequence[int]) -> NumericTrack:
     level = f"{percent(check.level_ratio, 0)} band" if check.level_ratio else "band"
     issued = f"{level}, issued one lead earlier"
     known = [v for v in (*demand, *upper) if v is not None]
+    top = _nice(max(_known_demand(told, grid), default=1.0))
     surges = "1 surge" if len(check.surges) == 1 else f"{len(check.surges)} surges"
     return NumericTrack(
-        id="demand", title="Demand", unit=story.unit, height=150, top=_nice(max(_known_demand(told, grid), default=1.0)),
+        id="demand", title="Demand", unit=story.unit, height=150, top=top,
         lines=(
             Line(label="expected", colour="band", values=expected, width=1.2, dash="3 3", ahead=True),
             Line(label="demand", colour="ink", values=demand, width=1.6),
@@ -236,8 +244,9 @@ def _demand(story: Story, grid: Sequence[int]) -> Values:
 
 
 def _pick(world: WorldMinutes, column: Sequence[float | None], grid: Sequence[int]) -> list[float | None]:
-    by_minute = dict(zip(world.at_s, column, strict=True))
-    return [by_minute.get(at) for at in grid]
+    """``column`` on the grid; a row of a thinned world stands for all its minutes."""
+    found = (world.index_at(at) for at in grid)
+    return [None if i is None else column[i] for i in found]
 
 
 def _most_pods(world: WorldMinutes, grid: Sequence[int]) -> float:

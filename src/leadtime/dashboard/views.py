@@ -150,11 +150,12 @@ class TickView:
 class WorldMinutes:
     """One world's minutes for one workload, columns of equal length; ``None`` is a gap.
 
-    ``demand`` is a mean rate over [at, at + 60 s); ``arrived``/``unserved`` are requests counted in it; pod counts
-    stand at the minute's end.
+    ``demand`` is a mean rate over [at, at + step_s); ``arrived``/``unserved`` are requests counted in it; pod and node
+    counts stand at ``at``. ``step_s`` is 60, more where a long run was thinned out.
     """
 
     world: str
+    step_s: int
     at_s: Sequence[int]
     demand: Sequence[float | None]
     arrived: Sequence[float | None]
@@ -169,13 +170,28 @@ class WorldMinutes:
     def index_at(self, at_s: int) -> int | None:
         """Index of the minute that holds ``at_s``, or None when it was not recorded."""
         low = bisect_right(self.at_s, at_s)
-        return low - 1 if low and at_s < self.at_s[low - 1] + 60 else None
+        return low - 1 if low and at_s < self.at_s[low - 1] + self.step_s else None
 
     def before(self, until_s: int) -> "WorldMinutes":
         """The minutes that began before ``until_s``."""
-        n = bisect_left(self.at_s, until_s)
-        cut = {f.name: getattr(self, f.name)[:n] for f in fields(self) if f.name != "world"}
-        return WorldMinutes(world=self.world, **cut)
+        return self._part(slice(None, bisect_left(self.at_s, until_s)))
+
+    def since(self, start_s: int) -> "WorldMinutes":
+        """The minutes that began at ``start_s`` or later."""
+        return self._part(slice(bisect_left(self.at_s, start_s), None))
+
+    def _part(self, rows: slice) -> "WorldMinutes":
+        cut = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in {"world", "step_s"}}
+        return WorldMinutes(world=self.world, step_s=self.step_s, **cut)
+
+
+def workload_of(scope: str) -> str | None:
+    """The workload a scope is about: itself (``workload:W``) or its place on a pool (``pool:gpu/W``); else None."""
+    kind, _, name = scope.partition(":")
+    if kind == "workload":
+        return name
+    _, found, rest = name.partition("/")
+    return rest if kind == "pool" and found else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

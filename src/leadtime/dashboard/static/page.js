@@ -20,6 +20,11 @@
 
   const recordEnd = () => Number(page.dataset.fullEnd);
 
+  const dayClock = (s) => {
+    const day = new Date(s * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+    return `${day} ${shortClock(s)}`;
+  };
+
   /** The query of this page, with the clock (`clocked`) unless it stands at the record's end, where the report speaks. */
   function query(clocked) {
     const found = new URLSearchParams(location.search);
@@ -46,7 +51,7 @@
   }
 
   function show() {
-    clock.textContent = shortClock(state.now);
+    clock.textContent = dayClock(state.now);
     clock.dateTime = iso(Math.floor(state.now));
     slider.min = start(); slider.max = end(); slider.value = Math.min(state.now, end());
     slider.setAttribute("aria-valuetext", `${shortClock(state.now)} UTC`);
