@@ -115,6 +115,5 @@ def _utc_offset_s(zone: str, hour: int) -> int:
 def _clock_shift_cells(zone: str, now: int, days: int) -> npt.NDArray[np.int64]:
     """Cells by which a day's same local time lies later in UTC, because the clocks were changed in between."""
     today = _utc_offset_s(zone, now * CELL_S // 3600)
-    return np.array(
-        [(today - _utc_offset_s(zone, (now - d * CELLS_A_DAY) * CELL_S // 3600)) // CELL_S for d in range(1, days + 1)]
-    )
+    past = [_utc_offset_s(zone, (now - d * CELLS_A_DAY) * CELL_S // 3600) for d in range(1, days + 1)]
+    return (today - np.array(past, dtype=np.int64)) // CELL_S
