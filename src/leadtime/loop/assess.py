@@ -76,11 +76,13 @@ def workload(
     goal = targets(
         workload=state,
         pool=pool,
-        scaling=policy.scaling,
+        policy=policy,
         choice=chosen.choice,
         plan=_plan_wish(chosen.choice, ahead.plans, memory),
         surge=_surge_wish(ahead.surge_pods, memory),
         added_last_minute=added_last_minute,
+        lowered_at=memory.floor_lowered_at,
+        as_of=as_of,
     )
     memory = _booked(memory, state, goal, as_of, policy)
     return Assessed(
@@ -192,6 +194,7 @@ def _plan_wish(choice: PlanChoice, plans: CandidatePlans | None, memory: Workloa
         required=int(plans.required[i]),
         held=int(highest[i]),
         settled=int(plans.settled[i]),
+        later=int(plans.later[i]),
         room=int(plans.room[i]),
         held_room=int(highest[len(PLANS) + i]),
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from leadtime.domain.decision import (
@@ -16,7 +17,7 @@ from leadtime.domain.refs import Scope
 from leadtime.domain.snapshot import Floor
 from leadtime.domain.tick import LoopState
 from leadtime.guard.facts import raise_base
-from leadtime.loop.memory import CLUSTER_KEY, LOOP_KEY, LoopMemory, RaiseLog, pool_key, with_floor
+from leadtime.loop.memory import CLUSTER_KEY, LOOP_KEY, LoopMemory, RaiseLog, pool_key, with_floor, with_written_floor
 from leadtime.loop.view import Believed, Seen
 
 
@@ -39,7 +40,7 @@ def after(
     for name, pool in believed.pools.items():
         scaling[pool_key(name)] = pool
     queues: dict[str, Any] = {**state.queue_health, **believed.queues.records}
-    _apply(done, scaling, queues)
+    _apply(done, scaling, queues, seen.as_of)
     return LoopState(
         format=state.format,
         ticks=state.ticks + 1,
@@ -63,14 +64,15 @@ def _added(believed: Believed, done: Mapping[Scope, Decision]) -> dict[str, int]
     return added
 
 
-def _apply(done: Mapping[Scope, Decision], scaling: dict[str, Any], queues: dict[str, Any]) -> None:
+def _apply(done: Mapping[Scope, Decision], scaling: dict[str, Any], queues: dict[str, Any], as_of: datetime) -> None:
     """Remember what is ours now: floors, withheld nodes, paused queues."""
     for decision in done.values():
         match decision.action:
             case SetFloor(workload=ref, replicas=replicas, expires_at=ends):
-                scaling[ref.key] = with_floor(scaling[ref.key], Floor(replicas=replicas, expires_at=ends))
+                floor = Floor(replicas=replicas, expires_at=ends)
+                scaling[ref.key] = with_written_floor(scaling[ref.key], floor, as_of)
             case ReleaseFloor(workload=ref):
-                scaling[ref.key] = with_floor(scaling[ref.key], None)
+                scaling[ref.key] = with_written_floor(scaling[ref.key], None, as_of)
             case SetConsolidation(pool=name, offered=offered):
                 scaling[pool_key(name)] = replace(scaling[pool_key(name)], withheld=not offered)
             case SetLowPriorityAdmission(queue=name, paused=paused):

@@ -167,6 +167,7 @@ class WorkloadMemory:
     lag_s: float = 0.0
     floor_seen: Floor | None = None
     floor_needed_at: datetime | None = None
+    floor_lowered_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,3 +220,10 @@ class LoopMemory:
 def with_floor(memory: WorkloadMemory, floor: Floor | None) -> WorkloadMemory:
     """``memory`` that remembers ``floor`` as ours."""
     return replace(memory, floor_seen=floor)
+
+
+def with_written_floor(memory: WorkloadMemory, floor: Floor | None, as_of: datetime) -> WorkloadMemory:
+    """``memory`` after we wrote ``floor`` (None: released); a lower one than stood is remembered as a lowering."""
+    stood = memory.floor_seen.replicas if memory.floor_seen is not None else 0
+    lower = (floor.replicas if floor is not None else 0) < stood
+    return replace(memory, floor_seen=floor, floor_lowered_at=as_of if lower else memory.floor_lowered_at)

@@ -31,20 +31,17 @@ def propose(context: TickContext) -> tuple[Proposal, ...]:
 
 
 def _floor(context: TickContext, view: WorkloadView) -> Proposal | None:
-    """Lower to what is kept; small differences are left alone, and never below what ten minutes from now needs."""
-    targets, owner = view.targets, view.state.owner_min_replicas
-    standing, keep = targets.standing_floor, targets.keep
-    if not standing:
-        return None
-    if keep > owner and keep >= standing * (1 - context.policy.scaling.floor_tolerance_ratio):
+    """Lower to what is kept, when the targets say so; see propose/targets.py for when that is."""
+    targets = view.targets
+    if targets.lower_to is None:
         return None
     why = wishes.explain(
         view, Reason.FORECAST_BELOW_FLOOR,
-        f"the floor of {standing:,} is no longer needed: {wishes.forecast_words(view, far=False)}, and at most "
-        f"{keep:,} were needed within the last {say.span(context.policy.scaling.floor_hold_s)}",
+        f"the floor of {targets.standing_floor:,} is no longer needed: {wishes.forecast_words(view, far=False)}, and "
+        f"at most {targets.keep:,} were needed within the last {say.span(context.policy.scaling.floor_hold_s)}",
         view.evidence.forecast_pod, view.evidence.pods,
     )  # fmt: skip
-    return wishes.lowered(Agent.EFFICIENCY, view, context, max(keep, owner), why)
+    return wishes.lowered(Agent.EFFICIENCY, view, context, targets.lower_to, why)
 
 
 def _buffer(context: TickContext, view: WorkloadView) -> Proposal | None:

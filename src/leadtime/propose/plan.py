@@ -37,6 +37,7 @@ class Sizing:
     pod_steps: int  # path steps from a floor's write until its pods are Ready, one tick for the decision included
     node_steps: int  # path steps from a buffer's write until its nodes are allocatable, one tick included
     settle_steps: int
+    hold_steps: int  # path steps a floor outlives its need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,7 @@ class CandidatePlans:
 
     required: Pods
     settled: Pods  # the highest floor that must stand within the next ten minutes: lower than this is a see-saw
+    later: Pods  # the highest floor that must stand once today's hold is over, and ten minutes on
     room: Pods
     need_at_pod_lead: int  # by the upper path
     need_at_node_lead: int  # by the upper path, node lead + pod lead ahead
@@ -68,6 +70,7 @@ def sizing(
         pod_steps=math.ceil((pod_lead_s + tick_s) / step_s),
         node_steps=math.ceil((node_lead_s + tick_s) / step_s),
         settle_steps=math.ceil(SETTLE_S / step_s),
+        hold_steps=math.ceil(scaling.floor_hold_s / step_s),
     )
 
 
@@ -122,20 +125,22 @@ def candidates(
 ) -> CandidatePlans:
     """Every candidate plan now. A path that ends before the leads do is read as if its last minute lasted."""
     rows = needs(path, size, skip_steps)
-    width = size.pod_steps + size.node_steps + 1
-    if rows.shape[1] < width:
-        rows = np.concatenate([rows, np.repeat(rows[:, -1:], width - rows.shape[1], axis=1)], axis=1)
-    ahead = reach(rows, size.rate_per_step)
     pod, settle = size.pod_steps, size.settle_steps
+    width, after = pod + size.node_steps + 1, size.hold_steps + pod + settle + 1
+    if rows.shape[1] < max(width, after):
+        rows = np.concatenate([rows, np.repeat(rows[:, -1:], max(width, after) - rows.shape[1], axis=1)], axis=1)
+    ahead = reach(rows, size.rate_per_step)
     near = np.maximum.accumulate(rows[:, : pod + settle + 1], axis=1)
     required = np.maximum(near[:, pod], ahead[:, pod])
     settled = np.maximum(near[:, -1], ahead[:, pod : pod + settle + 1].max(axis=1))
+    later = ahead[:, size.hold_steps : after].max(axis=1)
     room = np.maximum(required, ahead[:, pod:width].max(axis=1))
     head = headrooms(hpa_want, owner_min, size.lid, HEADROOM_RATIOS)
     upper = rows[0]
     return CandidatePlans(
         required=np.ceil(np.concatenate([required, head])).astype(np.int64),
         settled=np.ceil(np.concatenate([settled, head])).astype(np.int64),
+        later=np.ceil(np.concatenate([later, head])).astype(np.int64),
         room=np.ceil(np.concatenate([room, head])).astype(np.int64),
         need_at_pod_lead=int(upper[pod]),
         need_at_node_lead=int(upper[width - 1]),

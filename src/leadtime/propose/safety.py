@@ -53,11 +53,10 @@ def _surge(context: TickContext, view: WorkloadView) -> list[Proposal]:
     if wish.held <= 0:
         return []
     why = _surge_words(context, view)
-    tolerance = context.policy.scaling.floor_tolerance_ratio
     wanted: list[Proposal] = []
     if wish.required > targets.effective_floor + wishes.raise_tolerance(context, view):
         wanted.append(wishes.floor(Agent.SAFETY, view, wish.required, wishes.floor_expiry(context, view), why))
-    elif targets.standing_floor and wish.held >= targets.standing_floor * (1 - tolerance):
+    elif targets.standing_floor and targets.lower_to is None:
         wanted.append(wishes.floor(Agent.SAFETY, view, targets.standing_floor, wishes.floor_expiry(context, view), why))
     if targets.surge_buffer_pods > 0:
         expiry = wishes.buffer_expiry(context, view)

@@ -24,8 +24,8 @@ def propose(context: TickContext) -> tuple[Proposal, ...]:
 
 
 def _floor(context: TickContext, view: WorkloadView) -> Proposal | None:
-    targets, tolerance = view.targets, context.policy.scaling.floor_tolerance_ratio
-    required, ids = targets.plan.required, view.evidence
+    targets, ids = view.targets, view.evidence
+    required = targets.plan.required
     if required > targets.effective_floor + wishes.raise_tolerance(context, view):
         reason = Reason.STEADY_HEADROOM if targets.choice.plan in HEADROOM_PLANS else Reason.FORECAST_ABOVE_READY
         why = wishes.explain(
@@ -37,10 +37,10 @@ def _floor(context: TickContext, view: WorkloadView) -> Proposal | None:
         return wishes.floor(Agent.SCALING, view, required, wishes.floor_expiry(context, view), why)
     standing = targets.standing_floor
     wished = max(targets.plan.held, targets.plan.settled)
-    if standing and wished > view.state.owner_min_replicas and wished >= standing * (1 - tolerance):
+    if standing and targets.lower_to is None and wished > view.state.owner_min_replicas:
         why = wishes.explain(
             view, Reason.RENEWED,
-            f"the floor of {standing:,} is still needed: {_need_words(view, far=False)}, and {wished:,} were needed "
+            f"the floor of {standing:,} stays: {_need_words(view, far=False)}, and {wished:,} were needed "
             f"within the last {say.span(context.policy.scaling.floor_hold_s)}",
             ids.forecast_pod, ids.pods,
         )  # fmt: skip

@@ -29,7 +29,13 @@ def path(upper: list[float], expected: list[float] | None = None) -> DemandPath:
 
 def size(pod_steps: int = 2, node_steps: int = 3, rate: float = 10.0, lid: int = 2000) -> plan.Sizing:
     return plan.Sizing(
-        per_pod=3.5, lid=lid, rate_per_step=rate, pod_steps=pod_steps, node_steps=node_steps, settle_steps=2
+        per_pod=3.5,
+        lid=lid,
+        rate_per_step=rate,
+        pod_steps=pod_steps,
+        node_steps=node_steps,
+        settle_steps=2,
+        hold_steps=4,
     )
 
 
