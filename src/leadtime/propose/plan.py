@@ -46,7 +46,7 @@ class CandidatePlans:
 
     required: Pods
     settled: Pods  # the highest floor that must stand within the next ten minutes: lower than this is a see-saw
-    later: Pods  # the highest floor that must stand once today's hold is over, and ten minutes on
+    later: Pods  # the highest floor that must stand two holds from now, and ten minutes on
     room: Pods
     need_at_pod_lead: int  # by the upper path
     need_at_node_lead: int  # by the upper path, node lead + pod lead ahead
@@ -125,15 +125,15 @@ def candidates(
 ) -> CandidatePlans:
     """Every candidate plan now. A path that ends before the leads do is read as if its last minute lasted."""
     rows = needs(path, size, skip_steps)
-    pod, settle = size.pod_steps, size.settle_steps
-    width, after = pod + size.node_steps + 1, size.hold_steps + pod + settle + 1
+    pod, settle, holds = size.pod_steps, size.settle_steps, 2 * size.hold_steps
+    width, after = pod + size.node_steps + 1, holds + pod + settle + 1
     if rows.shape[1] < max(width, after):
         rows = np.concatenate([rows, np.repeat(rows[:, -1:], max(width, after) - rows.shape[1], axis=1)], axis=1)
     ahead = reach(rows, size.rate_per_step)
     near = np.maximum.accumulate(rows[:, : pod + settle + 1], axis=1)
     required = np.maximum(near[:, pod], ahead[:, pod])
     settled = np.maximum(near[:, -1], ahead[:, pod : pod + settle + 1].max(axis=1))
-    later = ahead[:, size.hold_steps : after].max(axis=1)
+    later = ahead[:, holds:after].max(axis=1)
     room = np.maximum(required, ahead[:, pod:width].max(axis=1))
     head = headrooms(hpa_want, owner_min, size.lid, HEADROOM_RATIOS)
     upper = rows[0]

@@ -14,6 +14,9 @@ from leadtime.domain.evidence import Explanation
 from leadtime.domain.snapshot import PoolState, WorkloadState
 from leadtime.policy.schema import Policy
 
+# Part of a floor goes only when it is worth a step: the HPA's own tolerance, within which it does not move either.
+PART_AT_LEAST_RATIO = 0.10
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChoice:
@@ -108,14 +111,15 @@ def _lower_to(workload: WorkloadState, policy: Policy, standing: int, keep: int,
     """Where the floor goes down to now, or None.
 
     With release at once: given back when nothing above the owner's minimum is kept; part of the way only when
-    ``wait`` is False: when it cannot be given back whole within about a hold, and the last step was a hold ago.
+    ``wait`` is False (it cannot be given back whole within two holds, and the last step was a hold ago) and at least a
+    tenth of it goes.
     """
     if not standing:
         return None
     if keep <= workload.owner_min_replicas:
         return workload.owner_min_replicas
-    if keep >= standing * (1 - policy.scaling.floor_tolerance_ratio):
-        return None
-    if wait and policy.actuation.floor_release == "at_once":
+    at_once = policy.actuation.floor_release == "at_once"
+    step = max(policy.scaling.floor_tolerance_ratio, PART_AT_LEAST_RATIO if at_once else 0.0)
+    if keep >= standing * (1 - step) or (wait and at_once):
         return None
     return keep
