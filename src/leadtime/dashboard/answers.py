@@ -126,11 +126,15 @@ def _leadtime_reacted(told: Told, run: DecisionRun | None) -> Answer:
         text += f" until {clock(run.end_s)}"
     crossed = _time(told, "hpa", "threshold_crossed_at")
     if crossed is not None:
-        text += f", {signed_duration(crossed - first.at_s)} the HPA's threshold"
+        text += f", {signed_duration(crossed - first.at_s, 'before the HPA', 'after the HPA')}'s threshold was crossed"
     early = told.report("comparison", told.story.workload, "early_warning_s")
     lead = told.report("comparison", told.story.workload, "learned_lead_p90_s")
     if isinstance(early, int | float):
-        text += f". Demand outgrew what stood {duration(early)} later"
+        text += (
+            f". Demand outgrew what stood {duration(early)} later"
+            if early > 0
+            else ". Demand outgrew what stood at once"
+        )
         if isinstance(lead, int | float):
             text += f"; a new node and its pod take {duration(lead)} (learned, nine of ten)"
     return Answer(id="leadtime-reacted", question=question, text=f"{text}.", decision=first)
@@ -260,14 +264,15 @@ def _stretch(stretch: MissStretch) -> str:
 def _first_request(told: Told) -> Answer:
     question = "When did the first capacity request come?"
     ahead = told.report("comparison", told.story.workload, "first_request_ahead_s")
-    parts = []
-    for world, name in (("leadtime", "leadtime's first new node was requested"), ("hpa", "the HPA world's")):
+    found = []
+    for world, name in (("leadtime", "leadtime's world"), ("hpa", "the HPA's")):
         minutes = told.story.worlds.get(world)
         at_s = _first_node(minutes, told) if minutes else None
         if at_s is not None:
-            parts.append(f"{name} at {clock(at_s)}")
+            found.append(f"at {clock(at_s)} in {name}")
+    parts = ["the first new node was requested " + " and ".join(found)] if found else []
     if isinstance(ahead, int | float):
-        parts.append(f"{signed_duration(ahead, 'earlier', 'later')} than the HPA alone")
+        parts.append(signed_duration(ahead, "earlier than the HPA alone", "later than the HPA alone"))
     else:
         reason = told.report("comparison", told.story.workload, "first_request_ahead_s_reason")
         if isinstance(reason, str):

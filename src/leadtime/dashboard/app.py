@@ -64,7 +64,8 @@ def _templates() -> Jinja2Templates:
     )
     env.globals.update(
         clock=clock_text.clock, day=clock_text.day, day_clock=clock_text.day_clock, instant=clock_text.instant,
-        number=clock_text.number, svg=svg_tracks, href=decision_href, world_title=scores.world_title, lane_name=lane_name,
+        number=clock_text.number, svg=svg_tracks, href=decision_href, world_title=scores.world_title,
+        lane_name=lane_name,
         vendored=vendor_files(), is_lanes=lambda track: isinstance(track, LaneTrack),
     )  # fmt: skip
     return Jinja2Templates(env=env)

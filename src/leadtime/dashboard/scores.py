@@ -181,6 +181,8 @@ def world_title(world: str) -> str:
     return WORLD_TITLES.get(world, world.replace("_", " "))
 
 
-def signed_duration(seconds: float, earlier: str = "before", later: str = "after") -> str:
-    """``53 min before`` / ``2 min after``."""
-    return f"{duration(abs(seconds))} {earlier if seconds >= 0 else later}"
+def signed_duration(seconds: float, earlier: str, later: str) -> str:
+    """``53 min earlier`` / ``2 min later``; less than a second apart is ``at the same time``."""
+    if abs(seconds) < 1:
+        return "at the same time"
+    return f"{duration(abs(seconds))} {earlier if seconds > 0 else later}"

@@ -7,6 +7,7 @@ difference of dash, width or height, so that nothing rests on colour alone.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from leadtime.dashboard import lanes
 from leadtime.dashboard.answers import Told
@@ -18,6 +19,7 @@ from leadtime.dashboard.scores import world_title
 from leadtime.dashboard.views import Span, Story, WorldMinutes
 
 MINUTE_S = 60
+BRIDGED_MINUTES = 10
 DASHES = {
     "leadtime": "",
     "hpa": "7 4",
@@ -112,9 +114,9 @@ def demand_track(told: Told, grid: Sequence[int]) -> NumericTrack:
     story, check = told.story, told.check
     demand = _demand(story, grid)
     by_minute = {f.target_s // MINUTE_S * MINUTE_S: f for f in check.band}
-    lower = [f.lower if (f := by_minute.get(at)) else None for at in grid]
-    upper = [f.upper if (f := by_minute.get(at)) else None for at in grid]
-    expected = [f.expected if (f := by_minute.get(at)) else None for at in grid]
+    lower = _bridged([f.lower if (f := by_minute.get(at)) else None for at in grid])
+    upper = _bridged([f.upper if (f := by_minute.get(at)) else None for at in grid])
+    expected = _bridged([f.expected if (f := by_minute.get(at)) else None for at in grid])
     marks = [*_miss_marks(told), *_surge_marks(told)]
     level = f"{percent(check.level_ratio, 0)} band" if check.level_ratio else "band"
     issued = f"{level}, issued one lead earlier"
@@ -165,7 +167,7 @@ def node_track(world: WorldMinutes, grid: Sequence[int], top: float) -> NumericT
         bands.append(Band(label=stage, colour=world.world, lower=floor, upper=roof, opacity=opacity, stepped=True))
         floor = roof
     if ordered:
-        lines.append(Line(label="all nodes", colour=world.world, values=floor, width=1.2,
+        lines.append(Line(label="all", colour=world.world, values=floor, width=1.2,
                           dash=DASHES.get(world.world, ""), stepped=True))  # fmt: skip
     return NumericTrack(
         id=f"nodes-{world.world}", title=f"Nodes by stage · {world_title(world.world)}", unit="nodes", height=84,
@@ -187,6 +189,22 @@ def unserved_track(told: Told, worlds: Sequence[str], grid: Sequence[int]) -> Nu
         id="unserved", title="Unserved requests", unit="% of the minute's requests", height=96, top=top,
         lines=tuple(lines), absent="" if lines else "no world's minutes are on record in this window",
     )  # fmt: skip
+
+
+def _bridged(values: list[float | None]) -> Values:
+    """Short holes in the band closed by straight lines.
+
+    When the learned lead grows by two minutes, two target minutes are named by no tick. Only the drawing is bridged:
+    such minutes are not checked against demand.
+    """
+    filled = list(values)
+    known = [i for i, value in enumerate(values) if value is not None]
+    for left, right in pairwise(known):
+        a, b = values[left], values[right]
+        if 1 < right - left <= BRIDGED_MINUTES and a is not None and b is not None:
+            for i in range(left + 1, right):
+                filled[i] = a + (b - a) * (i - left) / (right - left)
+    return filled
 
 
 def _unserved_percent(world: WorldMinutes, grid: Sequence[int]) -> Values:

@@ -101,10 +101,10 @@ def test_the_json_says_what_the_page_says(client):
 
 def test_the_tracks_share_one_grid_of_minutes(client):
     board = client.get("/api/ledgers/recurring/tracks").json()
-    assert len(board["grid"]) == 210
+    assert len(board["grid"]) == 225
     for track in board["tracks"]:
         for line in track.get("lines", ()):
-            assert len(line["values"]) == 210
+            assert len(line["values"]) == 225
 
 
 def test_the_report_is_given_as_written(client, synthetic):

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables read better wide
 """A ledger → the story: windows, caching, growth, forecasts, runs, scores, harms, answers."""
 
 from dataclasses import replace
@@ -44,7 +45,7 @@ def said(told, answer_id):
 
 def test_the_window_opens_around_the_hpas_threshold(story):
     assert (instant(story.window.start_s), instant(story.window.end_s)) == (
-        "2026-03-02T04:15:00Z",
+        "2026-03-02T04:00:00Z",
         "2026-03-02T07:45:00Z",
     )
     assert story.full == Span(start_s=at("03:00"), end_s=at("09:00"))
@@ -162,8 +163,8 @@ def world(name, *, unserved=(), ready=10, pending=0, minutes=120):
     lost = [10.0 if i in unserved else 0.0 for i in range(minutes)]
     same = [ready] * minutes
     return WorldMinutes(
-        world=name, step_s=60, at_s=at_s, demand=[10.0] * minutes, arrived=[600.0] * minutes, unserved=lost, wanted=same,
-        ready=same, starting=[0] * minutes, pending=[pending] * minutes, floor=same, nodes=[{"ready": 2}] * minutes,
+        world=name, step_s=60, at_s=at_s, demand=[10.0] * minutes, arrived=[600.0] * minutes, unserved=lost,
+        wanted=same, ready=same, starting=[0] * minutes, pending=[pending] * minutes, floor=same, nodes=[{"ready": 2}] * minutes,
     )  # fmt: skip
 
 
@@ -284,13 +285,28 @@ def test_leadtime_standing_back_is_said_with_its_reason(story):
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"warm_pods_needed": 412, "warm_gpu_hours_per_day": 9888.0}, "412 more would have served everything; they cost"),
+        ({"warm_pods_needed": 412, "warm_gpu_hours_per_day": 9888.0}, "412 more would have served everything; they"),
         ({"warm_pods_needed": None, "warm_pods_needed_reason": "no shortfall"}, "is not known: no shortfall"),
     ],
 )  # fmt: skip
 def test_what_would_have_helped_a_sudden_surge_is_told_where_the_report_has_it(story, fields, text):
     told = told_at(replace(story, report={**story.report, **fields}))
     assert text in said(told, "warm-pods")
+
+
+def test_a_buffer_on_a_pool_counts_as_leadtimes_reaction(story):
+    """The room for a workload on a pool has a scope of its own (``pool:gpu/serving/chat``)."""
+    moved = tuple(
+        replace(
+            t,
+            decisions=tuple(
+                replace(d, scope="pool:gpu/serving/chat") if d.action and d.action.kind == "buffer" else d
+                for d in t.decisions
+            ),
+        )
+        for t in story.ticks
+    )
+    assert said(told_at(replace(story, ticks=moved)), "leadtime-reacted").startswith("At 05:06: room for 0 → 420")
 
 
 # the drawer

@@ -85,3 +85,13 @@ def test_the_axis_has_few_labels_on_whole_steps(length_s):
     assert 3 <= len(ticks) <= 13
     assert len({b - a for a, b in pairwise(ticks)}) == 1
     assert all(t % 60 == 0 for t in ticks)
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(0, 100)), max_size=40))
+def test_bridging_keeps_every_known_value_and_closes_only_short_holes(values):
+    filled = tracks._bridged(list(values))
+    known = [i for i, v in enumerate(values) if v is not None]
+    assert all(filled[i] == values[i] for i in known)
+    for left, right in pairwise(known):
+        closed = right - left <= tracks.BRIDGED_MINUTES
+        assert all((filled[i] is not None) == closed for i in range(left + 1, right))
