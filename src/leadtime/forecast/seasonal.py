@@ -53,7 +53,7 @@ class SeasonalRatio(_OnDays):
 
     def predict(self, state: DayCells, steps: int) -> Band | TooShort:
         """See DemandModel."""
-        if state.first is None:
+        if len(state.cells) < NEEDED_DAYS * CELLS_A_DAY:
             return _too_short(self.name, state)
         ahead = _cells_ahead(steps)
         laid, day = beside_today(state, ahead, self.max_days, self.zone)
@@ -74,7 +74,7 @@ class UsualEnvelope(_OnDays):
 
     def predict(self, state: DayCells, steps: int) -> Band | TooShort:
         """See DemandModel."""
-        if state.first is None:
+        if len(state.cells) < NEEDED_DAYS * CELLS_A_DAY:
             return _too_short(self.name, state)
         reach = -(-self.tolerance_s // CELL_S)
         ahead = _cells_ahead(steps)

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -17,7 +18,9 @@ from leadtime.domain.refs import WorkloadRef
 from leadtime.domain.series import Missing, Series, Unit
 from leadtime.domain.time_window import from_epoch
 from leadtime.forecast import assess, checkpoint
+from leadtime.forecast import race as races
 from leadtime.forecast.assess import ForecastState
+from leadtime.forecast.champion import Champion
 from leadtime.policy.schema import ForecastPolicy, Policy
 from leadtime.testing.forecast_battery import START_S, demand
 
@@ -166,6 +169,16 @@ def test_after_a_restart_everything_goes_on_as_before() -> None:
         later = assess.observe(copy, series(values[5000:], 5000), POLICY)
         assert same(later, warm(values))
         assert predict(later, 4 * DAY_MIN, 6000) == predict(warm(values), 4 * DAY_MIN, 6000)
+
+
+def test_a_state_saved_with_other_models_races_anew_and_keeps_its_history() -> None:
+    values = demand(3 * DAY_MIN)
+    state = warm(values[:-60])
+    other = replace(state, race=races.start(2, 0.9), champion=Champion(models=(1, 1, 1, 1), scored=9999))
+    later = assess.observe(other, series(values[-60:], 3 * DAY_MIN - 60), POLICY)
+    path = predict(later, 3 * DAY_MIN)
+    assert path.standing.reason is Reason.HISTORY_TOO_SHORT
+    assert later.known_minutes == warm(values).known_minutes
 
 
 @pytest.mark.parametrize("change", [{"format": 99}, {"state": {"record": "Unheard"}}])
