@@ -338,6 +338,9 @@ def test_without_the_vendor_files_the_page_still_plays(browser, ledger, monkeypa
         page.goto(f"{site}/ledgers/r")
         playwright_api.expect(page.locator("footer")).to_contain_text("npm was absent at build")
         page.keyboard.press("Home")
-        playwright_api.expect(page.locator("#told h1")).to_contain_text("up to 04:00")
-        page.locator(".decisions .when a").first.click()
+        page.keyboard.press("Shift+ArrowRight")
+        playwright_api.expect(page.locator("#told h1")).to_contain_text("up to 04:15")
+        first = page.locator(".decisions .when a").first
+        playwright_api.expect(first).to_have_text("03:00–04:15")
+        first.click()
         playwright_api.expect(page.locator("#drawer")).to_contain_text("What came of it")
