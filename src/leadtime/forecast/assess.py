@@ -61,10 +61,10 @@ def observe(state: ForecastState, series: Series, policy: Policy) -> ForecastSta
         if not len(series.values):
             return state
         state = replace(start(), first_at_s=start_s, last_at_s=start_s)
-    assert state.last_at_s is not None
     racing = _Field.of(policy)
     if state.race is not None and state.race.shift.shape[1] != len(racing.models):
         state = replace(state, race=None, champion=champions.first())  # saved by a version with other models
+    assert state.last_at_s is not None
     skip = max(0, state.last_at_s - start_s) // MINUTE_S
     for at_s in range(state.last_at_s, start_s, MINUTE_S):
         state = _minute(state, at_s, None, racing)

@@ -26,6 +26,9 @@ NODE_AND_POD_LEAD_MIN = 55
 UTILISATION = 0.70
 SURGE = DaySurge(onset_s=6 * 3600, peak_ratio=1.30, rise_s=1200)
 
+# Twenty drawn days that have a surge; one in ten is skipped by the draw.
+SEEDS = [seed for seed in range(1, 25) if draw_day(Form.RECURRING, seed=seed, vary=True).scored is not None][:20]
+
 
 class Day:
     """One drawn week and day, minute by minute."""
@@ -77,22 +80,20 @@ def drawn(seed: int) -> tuple[IncidentDay, Day]:
     return day, Day(day, seed)
 
 
-@pytest.mark.parametrize("seed", range(1, 21))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_nodes_ordered_a_whole_lead_ahead_hold_the_surge_of_every_drawn_day(seed: int) -> None:
     day, minutes = drawn(seed)
-    if day.scored is None:
-        pytest.skip("the drawn day has no surge")
+    assert day.scored is not None
     onset = TODAY + day.scored.onset_s // 60
     capacity = minutes.upper_ahead(onset, onset + 46, NODE_AND_POD_LEAD_MIN) / UTILISATION
     demand = np.array(minutes.values[onset : onset + 46], dtype=float)
     assert (capacity >= demand).all()
 
 
-@pytest.mark.parametrize("seed", range(1, 21))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_path_reaches_the_need_45_minutes_before_the_onset(seed: int) -> None:
     day, minutes = drawn(seed)
-    if day.scored is None:
-        pytest.skip("the drawn day has no surge")
+    assert day.scored is not None
     before = TODAY + day.scored.onset_s // 60 - 45
     path = minutes.path(minutes.warm(before), before)
     assert path.may_act
