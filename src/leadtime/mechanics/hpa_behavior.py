@@ -9,7 +9,7 @@ Source: kubernetes v1.37.2, pkg/controller/podautoscaler/horizontal.go; checked 
 
 from typing import NamedTuple
 
-from leadtime.mechanics.hpa_arithmetic import ceiled_int32, truncated_int32, wrapped_int32
+from leadtime.mechanics.hpa_arithmetic import MAX_INT32, MIN_INT32, ceiled_int32, truncated_int32, wrapped_int32
 from leadtime.mechanics.hpa_spec import EffectiveRules, HpaSpec, PolicyType, SelectPolicy
 from leadtime.mechanics.hpa_types import AbleToScale, HpaState, Recommendation, ScaleEvent, ScalingLimited
 
@@ -88,7 +88,9 @@ def _recorded(
 
 def limit(spec: HpaSpec, current: int, stabilised: int) -> Limited:
     """Without ``behavior``: at most twice the current replicas (but 4 are always allowed), within min and max."""
-    fastest = truncated_int32(max(2.0 * current, 4.0))
+    fastest = max(2 * current, 4)
+    if fastest > MAX_INT32:
+        fastest = MIN_INT32  # the original's conversion from float; such a workload is sent to its minimum
     highest, reason = spec.max_replicas, ScalingLimited.TOO_MANY
     if highest > fastest:
         highest, reason = fastest, ScalingLimited.SCALE_UP_LIMIT

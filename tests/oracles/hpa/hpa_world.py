@@ -61,6 +61,11 @@ REQUESTS = (
 NO_MEMORY = (*REQUESTS[:1], hpa.ContainerRequests(container="sidecar", requests_milli={"cpu": 70}))
 
 
+def needs_pods(metric: hpa.MetricSpec) -> bool:
+    """Must single pods be played for this metric?"""
+    return not isinstance(metric, hpa.ExternalMetric | hpa.ObjectMetric) or isinstance(metric.target, hpa.Value)
+
+
 class World:
     """One workload. ``play`` gives the whole sequence and leadtime's own syncs along it."""
 
@@ -72,10 +77,7 @@ class World:
         self.demand = float(self.replicas)  # in pods' worth of load
         self.living: list[LivingPod] = []
         self.born = 0
-        self.needs_pods = any(
-            not isinstance(m, hpa.ExternalMetric | hpa.ObjectMetric) or isinstance(m.target, hpa.Value)
-            for m in plan.spec.metrics
-        )
+        self.needs_pods = any(needs_pods(metric) for metric in plan.spec.metrics)
 
     def chance(self, probability: float) -> bool:
         return self.draw.random() < probability
@@ -88,8 +90,7 @@ class World:
                 own = self.plan.own_clock
                 self.now_s += self.spec.flags.sync_period_s if own else self.draw.choice(self.plan.gaps_s)
             self.change_spec()
-            if self.chance(self.weather.hand):
-                self.replicas = self.draw.randint(0, self.spec.max_replicas + 3)
+            self.set_by_hand(paused=self.replicas == 0 and not state.scaled_to_zero)
             step = Step(spec=self.spec, observed=self.observe(), restart=restart)
             done = hpa.sync(self.spec, state.after_restart() if restart else state, step.observed)
             state, self.replicas = done.state, done.desired
@@ -97,15 +98,25 @@ class World:
             syncs.append(done)
         return Sequence(steps=tuple(steps), own_clock=self.plan.own_clock), syncs
 
+    def set_by_hand(self, *, paused: bool) -> None:
+        """Somebody else writes the replicas. A paused workload is woken soon, or most syncs would say nothing."""
+        if not self.chance(max(self.weather.hand, 0.2 if paused else 0.0)):
+            return
+        highest = min(self.spec.max_replicas + 3, 2**31 - 1)
+        chosen = self.draw.choice((0, 50, 100, *(self.draw.randint(1, highest) for _ in range(5))))
+        self.replicas = min(chosen, highest)
+
     def change_spec(self) -> None:
         if self.chance(self.weather.new_bounds):
             low = self.draw.randint(0 if self.spec.wakes_on_metrics else 1, 12)
-            self.spec = self.spec.with_bounds(low, self.draw.randint(max(low, 1), max(low, 1) + 40))
+            highest = max(low + 40, self.plan.spec.max_replicas) if not self.needs_pods else low + 40
+            self.spec = self.spec.with_bounds(low, self.draw.randint(max(low, 1), highest))
         if self.chance(self.weather.new_behavior):
             self.spec = replace(self.spec, behavior=self.draw.choice(self.plan.behaviors))
 
     def observe(self) -> hpa.HpaObserved:
         self.demand = max(0.0, self.demand + self.draw.gauss(0, 0.03 * self.demand + 0.1))
+        self.demand = min(self.demand, 2.0 * self.spec.max_replicas)  # or thousandths outgrow 64 bits
         if self.chance(0.06):
             self.demand = self.draw.uniform(0, 1.1 * self.spec.max_replicas)
         if self.needs_pods:
@@ -113,7 +124,7 @@ class World:
         pods = tuple(pod.reading for pod in self.living)
         status = sum(1 for pod in pods if not pod.deleting) if self.needs_pods else self.replicas
         if self.chance(0.1):
-            status = max(0, status + self.draw.randint(-2, 2))
+            status = min(max(0, status + self.draw.randint(-2, 2)), 2**31 - 1)
         hidden = self.chance(self.weather.failing * 0.1)
         return hpa.HpaObserved(
             now_s=self.now_s,
@@ -132,7 +143,7 @@ class World:
         for _ in range(self.replicas - len(staying)):
             self.born += 1
             starts_at_s = self.now_s + self.draw.choice((0.0, 2.0, 20.0, 90.0))
-            ready_at_s = starts_at_s + self.draw.choice((1.0, 10.0, 29.875, 30.0, 45.0, 120.0, 400.0))
+            ready_at_s = starts_at_s + self.draw.choice((1.0, 10.0, 29.875, 30.0, 45.0, 120.0, 285.0, 300.0, 400.0))
             reading = hpa.PodReading(
                 name=f"pod-{self.born}",
                 phase=hpa.PodPhase.PENDING,
@@ -170,6 +181,9 @@ class World:
             return replace(was, ready=hpa.Ready.UNKNOWN, ready_changed_at_s=self.now_s)
         if trouble == 3:
             return replace(was, started_at_s=None)
+        if trouble == 4 and was.started_at_s is not None:  # around the end of the initial readiness delay
+            delay_s = self.spec.flags.initial_readiness_delay_s + self.draw.choice((-0.125, 0.0, 0.125))
+            return replace(was, ready=hpa.Ready.FALSE, ready_changed_at_s=was.started_at_s + delay_s)
         pod.ready_at_s = self.now_s + 60.0
         return replace(was, ready=hpa.Ready.FALSE, ready_changed_at_s=self.now_s)
 
