@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ sys.path.insert(0, str(ORACLES / "hpa"))
 from hpa_protocol import Original, Sequence, first_difference, ours, reduced  # noqa: E402
 from hpa_world import Plan, Weather, World, needs_pods  # noqa: E402
 
-pytestmark = [pytest.mark.go, pytest.mark.slow]
+# The first build takes minutes and counts as the test's time.
+pytestmark = [pytest.mark.go, pytest.mark.slow, pytest.mark.timeout(2400)]
 
 SEQUENCES = 210
 SYNCS = 1000
@@ -32,12 +34,21 @@ NO_GO = 3
 REQUIRED = os.environ.get("LEADTIME_REQUIRE_GO") == "1" or os.environ.get("CI") == "true"
 
 
+def shown(request: pytest.FixtureRequest) -> AbstractContextManager[None]:
+    """Inside it, output reaches the terminal at once: minutes of silence look like a hang."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    assert capture is not None
+    disabled: AbstractContextManager[None] = capture.global_and_fixture_disabled()
+    return disabled
+
+
 @pytest.fixture(scope="module")
-def original() -> Iterator[Original]:
-    """The Go program, built if need be (progress on stderr: run pytest with -s to watch the first build)."""
-    built = subprocess.run(
-        [sys.executable, str(ORACLES / "build.py"), "hpa"], stdout=subprocess.PIPE, text=True, check=False
-    )
+def original(request: pytest.FixtureRequest) -> Iterator[Original]:
+    """The Go program, built if need be."""
+    with shown(request):
+        built = subprocess.run(
+            [sys.executable, str(ORACLES / "build.py"), "hpa"], stdout=subprocess.PIPE, text=True, check=False
+        )
     if built.returncode == NO_GO:
         if REQUIRED:
             pytest.fail("the HPA oracle needs Go, and this run requires it: no `go` on the PATH")
@@ -145,7 +156,9 @@ def told(sequence: Sequence, original: Original) -> str:
     return "\n".join(lines)
 
 
-def test_every_sync_is_the_same_as_kubernetes_own_controller(original: Original) -> None:
+def test_every_sync_is_the_same_as_kubernetes_own_controller(
+    original: Original, request: pytest.FixtureRequest
+) -> None:
     seen: Counter[str] = Counter()
 
     @settings(
@@ -167,7 +180,8 @@ def test_every_sync_is_the_same_as_kubernetes_own_controller(original: Original)
         seen.update(str(sync.able_to_scale) for sync in syncs)
 
     agree()
-    print(f"\nHPA oracle: {seen['syncs']:,} syncs in {seen['sequences']} sequences agree; seen: {dict(seen)}")
+    with shown(request):
+        print(f"\nHPA oracle: {seen['syncs']:,} syncs in {seen['sequences']} sequences agree; seen: {dict(seen)}")
     assert seen["sequences"] >= 200
     assert seen["syncs"] >= 200_000
     reasons = [*hpa.SyncReason, *hpa.ScalingLimited, *hpa.AbleToScale, *hpa.ScalingActive]

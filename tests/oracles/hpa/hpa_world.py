@@ -115,10 +115,12 @@ class World:
             self.spec = replace(self.spec, behavior=self.draw.choice(self.plan.behaviors))
 
     def observe(self) -> hpa.HpaObserved:
-        self.demand = max(0.0, self.demand + self.draw.gauss(0, 0.03 * self.demand + 0.1))
-        self.demand = min(self.demand, 2.0 * self.spec.max_replicas)  # or thousandths outgrow 64 bits
+        if self.demand:  # an idle workload stays idle until the demand jumps
+            self.demand = max(0.0, self.demand + self.draw.gauss(0, 0.03 * self.demand + 0.1))
+        highest = float(self.spec.max_replicas)
+        self.demand = min(self.demand, 2 * highest)  # or thousandths outgrow 64 bits
         if self.chance(0.06):
-            self.demand = self.draw.uniform(0, 1.1 * self.spec.max_replicas)
+            self.demand = self.draw.choice((0.0, *(self.draw.uniform(0, 1.1 * highest) for _ in range(3))))
         if self.needs_pods:
             self.move_pods()
         pods = tuple(pod.reading for pod in self.living)
