@@ -2,8 +2,9 @@
 
 The reference is the path issued at least five minutes earlier: a ramp has then had time to show against it, and a
 forecast that follows the demand cannot hide it. What the path's upper bound expected is no surge. The threshold moves
-with a robust deviation, so noisy series are not alarmed by their noise. A gap restarts persistence: the first value
-after one is never counted.
+with a robust deviation, so noisy series are not alarmed by their noise. A ramp shows in its steps before it shows in
+its height: a minute that climbs more than steps of this series do counts too, while what is alarmed stays the height.
+A gap restarts persistence: the first value after one is never counted.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ PATH_MIN = 40  # kept of each issued path: bridges a gap of half an hour
 SLOPE_MINUTES = 6
 DEVIATION_OF_MEDIAN = 1.4826  # standard deviation of a normal ÷ its median absolute deviation
 DEVIATION_GAIN = 0.02  # a week of noise settles it; three quarters of an hour of surge would at most double it
-START_DEVIATION = 0.02
+START_DEVIATION = 0.2  # from above: until the noise is known, nothing is taken for a surge
 LEAST_DEVIATION = 0.001
 
 
@@ -48,10 +49,12 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurgeState:
-    """``over``: consecutive minutes over the threshold; ``deviation``: tracked median of |actual ÷ forecast − 1|."""
+    """``over``: consecutive minutes over the threshold; ``deviation``: tracked median of |actual ÷ forecast − 1|;
+    ``step_deviation``: the same of |actual ÷ the minute before − 1|."""
 
     references: tuple[Reference, ...] = ()
     deviation: float = START_DEVIATION
+    step_deviation: float = START_DEVIATION
     over: int = 0
     in_gap: bool = True
     newest: tuple[float, ...] = ()
@@ -66,8 +69,9 @@ def refer(state: SurgeState, reference: Reference) -> SurgeState:
 def watch(state: SurgeState, at_min: int, actual: float | None, least: float, policy: SurgePolicy) -> SurgeState:
     """The state after the minute ``at_min``. ``least``: demand below it is never a surge.
 
-    A minute counts towards persistence when it leaves the noise and the upper bound; a surge begins when enough
-    minutes in a row did and the newest is ``min_excess_ratio`` above the forecast: a ramp's first minute need not be.
+    A minute counts towards persistence when it leaves the noise and the upper bound, or climbs from the one before by
+    more than the noise of steps; a surge begins when enough minutes in a row did and the newest is
+    ``min_excess_ratio`` above the forecast: a ramp's first minute need not be.
     """
     if actual is None:
         return replace(state, over=0, in_gap=True, newest=())
@@ -78,16 +82,34 @@ def watch(state: SurgeState, at_min: int, actual: float | None, least: float, po
     off = actual / expected - 1.0 if expected > 0 else 0.0
     noise = policy.deviations * DEVIATION_OF_MEDIAN * state.deviation
     threshold = max(policy.min_excess_ratio, noise)
-    over = state.over + 1 if off > noise and actual > upper and actual >= least else 0
+    step = _step(state.newest, actual)
+    climbs = off > 0.0 and step > policy.deviations * DEVIATION_OF_MEDIAN * state.step_deviation
+    over = state.over + 1 if actual >= least and (climbs or (off > noise and actual > upper)) else 0
     large = over > 0 and off > threshold and actual > upper * (1.0 + policy.min_excess_ratio / 2.0)
     running = _carry(state.running, large=large, over=over, at_min=at_min, policy=policy)
     if running is not None:
         running = replace(running, actual=actual, forecast=expected, threshold_ratio=threshold)
-    grow = 1.0 + DEVIATION_GAIN if abs(off) > state.deviation else 1.0 / (1.0 + DEVIATION_GAIN)
-    deviation = state.deviation if running is not None else max(LEAST_DEVIATION, state.deviation * grow)
+    calm = running is None
     return SurgeState(
-        references=state.references, deviation=deviation, over=over, in_gap=False, newest=newest, running=running
+        references=state.references,
+        deviation=_followed(state.deviation, off) if calm else state.deviation,
+        step_deviation=_followed(state.step_deviation, step) if calm else state.step_deviation,
+        over=over,
+        in_gap=False,
+        newest=newest,
+        running=running,
     )
+
+
+def _step(before: tuple[float, ...], actual: float) -> float:
+    """How far this minute lies from the one before it, as a share of that one; 0 without one."""
+    return actual / before[-1] - 1.0 if before and before[-1] > 0 else 0.0
+
+
+def _followed(deviation: float, off: float) -> float:
+    """The tracked median moves a little towards |off|: up when it was larger, down when it was not."""
+    grow = 1.0 + DEVIATION_GAIN if abs(off) > deviation else 1.0 / (1.0 + DEVIATION_GAIN)
+    return max(LEAST_DEVIATION, deviation * grow)
 
 
 def _reference(state: SurgeState, at_min: int) -> tuple[float | None, float | None]:

@@ -152,9 +152,9 @@ class ForecastPolicy(Section):
         300, "forecasts", "Five hours of minutes before a model's score counts.", ge=10, le=10_080
     )
     better_than_last_value_ratio: float = threshold(
-        0.0,
+        0.02,
         "share of last value's loss",
-        "A model must lose less than last value by at least this share.",
+        "Less than a fiftieth better is luck: a model must lose less than last value by this share.",
         ge=0,
         le=0.5,
     )
@@ -175,7 +175,7 @@ class SurgePolicy(Section):
         le=20,
     )
     min_excess_ratio: float = threshold(
-        0.08, "share of the forecast", "Less than this is covered by the 70 % target.", ge=0.01, le=2
+        0.05, "share of the forecast", "Less than this is well within what the 70 % target leaves free.", ge=0.01, le=2
     )
     persistence_ticks: int = threshold(2, "ticks", "One spike is a scrape artefact; two in a row rise.", ge=1, le=30)
     clear_ticks: int = threshold(10, "ticks", "The surge ends after ten quiet ticks.", ge=1, le=240)

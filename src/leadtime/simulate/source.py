@@ -44,7 +44,7 @@ class SimulatedSource:
         )
 
     def demand(self, ref: WorkloadRef, window: TimeWindow, as_of: datetime) -> Series | Missing:
-        """One-minute means within ``window`` that are visible at ``as_of``; None for a minute with a gap in it."""
+        """One-minute means within ``window`` that are visible at ``as_of``, perhaps none; None: a minute with a gap."""
         series = self._cluster.demand.get(ref.key)
         if series is None:
             return Missing(source=f"simulated demand of {ref.key}", reason="no such workload")
@@ -53,8 +53,9 @@ class SimulatedSource:
         first_s = series.first_minute_s
         begin = max(0, -int(-(window.start.timestamp() - first_s) // MINUTE_S))
         end = int((min(window.end.timestamp(), visible_s) - first_s) // MINUTE_S)
-        if end <= begin:
-            return Missing(source=f"simulated demand of {ref.key}", reason="no bucket of the window is visible yet")
+        if visible_s < first_s + MINUTE_S:
+            return Missing(source=f"simulated demand of {ref.key}", reason="no bucket is visible yet")
+        end = max(begin, end)  # no bucket of the window yet: an empty series, because nothing that is due is missing
         return Series(
             name=f"demand of {ref.key}",
             start=from_epoch(first_s + begin * MINUTE_S),

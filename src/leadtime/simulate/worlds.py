@@ -4,6 +4,7 @@ The days before the scored span are played once, under the HPA alone, while lead
 is forked. leadtime's ticks go to a sink as they happen; the other worlds leave only their columns.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -31,6 +32,7 @@ CHEAPEST_TARGET_RATIO = 0.20  # below a fifth of a pod's capacity nobody runs an
 MOST_CRON_FACTOR = 3.0
 
 DAY_S = 86_400
+TICKS_PER_NOTE = 60
 
 Progress = Callable[[str, float], None]  # (what is played, share done 0..1)
 
@@ -129,7 +131,7 @@ def run_leadtime(
     state = prepared.state
     cluster.start_recording()
     tick_s, span_s = replay.policy.loop.tick_s, until_s - replay.scored_from_s
-    for at_s in range(replay.scored_from_s, until_s, tick_s):
+    for at_s in range(first_tick_s(replay), until_s, tick_s):
         cluster.advance(at_s)
         policy = killed if replay.kill_at_s is not None and at_s >= replay.kill_at_s else replay.policy
         as_of = from_epoch(at_s)
@@ -137,10 +139,19 @@ def run_leadtime(
         result = tick(as_of, ports, policy, state, recorded_at=as_of)
         state = result.state
         sink.append(result.tick)
-        if (at_s - replay.scored_from_s) % 3600 == 0:
+        if state.ticks % TICKS_PER_NOTE == 0:
             progress("leadtime", (at_s - replay.scored_from_s) / span_s)
     cluster.advance(until_s)
     return LeadtimeWorld(run=cluster.collect("leadtime"), state=state, cluster=cluster)
+
+
+def first_tick_s(replay: Replay) -> int:
+    """The first tick: when the minute before the scored span becomes visible.
+
+    A controller whose ticks fall just before its newest minute is visible would always decide on one that is older.
+    """
+    step_s = replay.scenario.step_s
+    return replay.scored_from_s + math.ceil(replay.scenario.metric_lag_s / step_s) * step_s
 
 
 def _killed(policy: Policy) -> Policy:
