@@ -152,9 +152,9 @@ class ForecastPolicy(Section):
         300, "forecasts", "Five hours of minutes before a model's score counts.", ge=10, le=10_080
     )
     better_than_last_value_ratio: float = threshold(
-        0.02,
+        0.0,
         "share of last value's loss",
-        "Less than a fiftieth better is luck: a model must lose less than last value by this share.",
+        "A model must lose less than last value by at least this share.",
         ge=0,
         le=0.5,
     )

@@ -17,7 +17,7 @@ BREAKS: dict[str, dict[str, dict[str, Any]]] = {
     "queue-window-two-ticks": {"queue": {"growth_window_s": 119}},
     "history-not-forgotten-too-soon": {"forecast": {"max_history_days": 1}},
     "scores-fit-their-window": {"forecast": {"min_scored": 10_080, "score_window_s": 604_799}},
-    "surge-seen-within-headroom": {"scaling": {"target_utilisation_ratio": 0.93}},
+    "surge-seen-within-headroom": {"surge": {"min_excess_ratio": 0.43}},
     "surge-seen-before-it-is-carried-on": {"surge": {"persistence_ticks": 16, "clear_ticks": 16}},
     "surge-clears-no-faster-than-it-comes": {"surge": {"clear_ticks": 1}},
     "node-lead-p90-not-below-p50": {"lead_time": {"prior_node_p90_s": 599.0}},
