@@ -46,6 +46,11 @@ class Told:
         """True when the clock stands at the end of the ledger: the report may speak."""
         return self.until_s >= self.story.full.end_s
 
+    def compared(self, field: str) -> Any:
+        """A figure of the report's comparison, only where the page tells the whole run: it is about no single day."""
+        whole = self.story.loaded == self.story.full
+        return self.report("comparison", self.story.workload, field) if whole else None
+
     def report(self, *path: str) -> Any:
         """A value of report.json, only when the clock stands at the end."""
         return report_value(self.story.report, *path) if self.at_end else None
@@ -110,7 +115,7 @@ def _hpa_reacted(told: Told) -> Answer:
     if ready is not None:
         parts.append(f"its first new node was ready at {clock(ready)}")
     pending = told.report("timeline", "hpa", told.story.workload, "pending_at_15min")
-    if isinstance(pending, int | float) and pending:
+    if crossed is not None and isinstance(pending, int | float) and pending:
         parts.append(f"{number(pending)} pods were pending 15 min after the surge began")
     text = _sentence(parts) or "Not in this window: the HPA's wanted replicas never rose."
     return Answer(id="hpa-reacted", question="When did the HPA react?", text=text)
@@ -127,8 +132,8 @@ def _leadtime_reacted(told: Told, run: DecisionRun | None) -> Answer:
     crossed = _time(told, "hpa", "threshold_crossed_at")
     if crossed is not None:
         text += f", {signed_duration(crossed - first.at_s, 'before the HPA', 'after the HPA')}'s threshold was crossed"
-    early = told.report("comparison", told.story.workload, "early_warning_s")
-    lead = told.report("comparison", told.story.workload, "learned_lead_p90_s")
+    early = told.compared("early_warning_s")
+    lead = told.compared("learned_lead_p90_s")
     if isinstance(early, int | float):
         text += (
             f". Demand outgrew what stood {duration(early)} later"
@@ -220,6 +225,8 @@ def _cost(told: Told) -> Answer:
             if (other := values.get(world))
         ]
         parts.append(f"{number(mine)} {noun}" + (f" ({', '.join(ratios)})" if ratios else ""))
+    if parts and told.story.loaded != told.story.full and told.at_end and told.story.report is not None:
+        parts.append("all over the whole run")
     text = _sentence(parts) or "No minute of leadtime's world is on record, so its cost is not known."
     return Answer(id="cost", question="What did it cost?", text=text)
 
@@ -263,7 +270,7 @@ def _stretch(stretch: MissStretch) -> str:
 
 def _first_request(told: Told) -> Answer:
     question = "When did the first capacity request come?"
-    ahead = told.report("comparison", told.story.workload, "first_request_ahead_s")
+    ahead = told.compared("first_request_ahead_s")
     found = []
     for world, name in (("leadtime", "leadtime's world"), ("hpa", "the HPA's")):
         minutes = told.story.worlds.get(world)
@@ -274,7 +281,7 @@ def _first_request(told: Told) -> Answer:
     if isinstance(ahead, int | float):
         parts.append(signed_duration(ahead, "earlier than the HPA alone", "later than the HPA alone"))
     else:
-        reason = told.report("comparison", told.story.workload, "first_request_ahead_s_reason")
+        reason = told.compared("first_request_ahead_s_reason")
         if isinstance(reason, str):
             parts.append(f"no comparison: {reason}")
     text = _sentence(parts) or "No node was requested in this window, in any world."
@@ -350,7 +357,8 @@ def _time(told: Told, world: str, field: str) -> int | None:
     """A time of the report's timeline, once the clock has passed it (it is a fact of the record, not a forecast)."""
     value = report_value(told.story.report, "timeline", world, told.story.workload, field)
     at_s = epoch(value) if isinstance(value, str) else None
-    return at_s if at_s is not None and at_s < told.until_s else None
+    inside = at_s is not None and told.story.loaded.start_s <= at_s < min(told.until_s, told.story.loaded.end_s)
+    return at_s if inside else None
 
 
 def _sentence(parts: Sequence[str]) -> str:

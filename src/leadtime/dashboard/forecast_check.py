@@ -83,22 +83,22 @@ def issued_band(story: Story) -> tuple[ForecastView, ...]:
 
 
 def actual_demand(story: Story) -> dict[int, float]:
-    """Demand by minute: what a world recorded (all worlds have the same demand), else what the ticks saw."""
+    """Demand by minute: what a world recorded (all worlds have the same demand), else what the ticks saw.
+
+    Of a thinned world only those minutes are taken that no tick saw.
+    """
     world = story.worlds.get("leadtime") or next(iter(story.worlds.values()), None)
+    recorded = {}
     if world is not None:
         held = range(0, world.step_s, MINUTE_S)  # a thinned row's mean stands for each of its minutes
-        return {
-            at + offset: value
-            for at, value in zip(world.at_s, world.demand, strict=True)
-            for offset in held
-            if value is not None
-        }
-    seen = {}
-    for tick in story.ticks:
-        view = tick.workloads.get(story.workload)
-        if view and view.demand is not None:
-            seen[tick.at_s - MINUTE_S] = view.demand  # a tick sees the bucket that has just ended
-    return seen
+        rows = [(at, value) for at, value in zip(world.at_s, world.demand, strict=True) if value is not None]
+        recorded = {at + offset: value for at, value in rows for offset in held}
+    return recorded if world is not None and world.step_s == MINUTE_S else recorded | _seen_demand(story)
+
+
+def _seen_demand(story: Story) -> dict[int, float]:
+    views = (t.workloads[story.workload] for t in story.ticks if story.workload in t.workloads)
+    return {v.demand_at_s // MINUTE_S * MINUTE_S: v.demand for v in views if v.demand is not None}
 
 
 def _excess(actual: float, forecast: ForecastView) -> float:

@@ -13,7 +13,7 @@ from leadtime.dashboard.forecast_check import check_forecasts
 from leadtime.dashboard.harm import harms
 from leadtime.dashboard.runs import DecisionRun, decision_runs
 from leadtime.dashboard.scores import score_table
-from leadtime.dashboard.story import Choice
+from leadtime.dashboard.story import DAY_S, Choice
 from leadtime.dashboard.tracks import DEFAULT_WORLDS
 from leadtime.dashboard.views import DecisionView, Direction, ProposalView, Span, Story
 from leadtime.domain.errors import WrongUse
@@ -145,8 +145,13 @@ def windows(story: Story, wish: Wish, focus: Span | None) -> tuple[Jump, ...]:
     length = w.end_s - w.start_s
     middle = (w.start_s + w.end_s) // 2
     jumps = []
-    if loaded.end_s - loaded.start_s <= 129_600:
+    if story.loaded == story.full:
         jumps.append(_jump("whole record", story, wish, loaded.start_s, loaded.end_s))
+    else:
+        start_s = story.loaded.start_s // DAY_S * DAY_S
+        jumps.append(_jump("← day", story, wish, start_s - DAY_S, start_s))
+        jumps.append(_jump("whole day", story, wish, story.loaded.start_s, story.loaded.end_s))
+        jumps.append(_jump("day →", story, wish, start_s + DAY_S, start_s + 2 * DAY_S))
     if focus:
         jumps.append(_jump("the incident", story, wish, focus.start_s, focus.end_s))
     jumps.append(_jump("closer", story, wish, middle - length // 4, middle + length // 4))

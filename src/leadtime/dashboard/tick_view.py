@@ -30,7 +30,7 @@ def tick_view(tick: Json) -> TickView:
     proposals = _proposals(tick)
     return TickView(
         at_s=at_s,
-        workloads={_key(a["ref"]): _workload(a, at_s, tick["snapshot"]) for a in tick["assessments"]},
+        workloads={_key(a["ref"]): _workload(a, at_s, tick) for a in tick["assessments"]},
         queues=tuple(_queue(q) for q in tick["queue_health"]),
         proposals=proposals,
         decisions=tuple(_decision(d, at_s, proposals, tick["snapshot"]) for d in tick["decisions"]),
@@ -110,13 +110,24 @@ def seconds(value: Any) -> float:
     return sign * total
 
 
-def _workload(a: Json, at_s: int, snapshot: Json) -> WorkloadView:
-    state = _state_of(a["ref"], snapshot)
+def _bucket_start(demand: Any, at_s: int, tick: Json) -> int:
+    """Start of the minute whose mean ``demand`` is: said by its evidence; the minute before the tick otherwise."""
+    for e in tick["evidence"]:
+        if e["value"] == demand:
+            start_s, end_s = clock_text.epoch(e["window"]["start"]), clock_text.epoch(e["window"]["end"])
+            if end_s - start_s == 60:
+                return start_s
+    return at_s - 60
+
+
+def _workload(a: Json, at_s: int, tick: Json) -> WorkloadView:
+    state = _state_of(a["ref"], tick["snapshot"])
     demand = a["demand"]
     missing = demand if isinstance(demand, Mapping) else None
     served = state.get("capacity_per_pod")
     return WorkloadView(
         demand=None if missing or demand is None else float(demand),
+        demand_at_s=_bucket_start(demand, at_s, tick),
         missing=f"{missing['source']}: {missing['reason']}" if missing else None,
         unit=state.get("unit", "requests/s"),
         forecasts=tuple(_forecast(f) for f in a["forecasts"]),

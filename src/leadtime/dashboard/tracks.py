@@ -5,14 +5,14 @@ difference of dash, width or height, so that nothing rests on colour alone.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from leadtime.dashboard import lanes
 from leadtime.dashboard.answers import Told
 from leadtime.dashboard.clock_text import clock, number, percent
-from leadtime.dashboard.forecast_check import issued_band
+from leadtime.dashboard.forecast_check import actual_demand, issued_band
 from leadtime.dashboard.harm import shortfall
 from leadtime.dashboard.lanes import LaneTrack, Mark
 from leadtime.dashboard.scores import world_title
@@ -252,13 +252,8 @@ def _surge_marks(told: Told) -> list[Mark]:
 
 
 def _demand(story: Story, grid: Sequence[int]) -> Values:
-    world = story.worlds.get("leadtime") or next(iter(story.worlds.values()), None)
-    if world is not None:
-        return _pick(world, world.demand, grid)
-    seen: Mapping[int, float | None] = {
-        t.at_s - MINUTE_S: t.workloads[story.workload].demand for t in story.ticks if story.workload in t.workloads
-    }
-    return [seen.get(at) for at in grid]
+    by_minute = actual_demand(story)
+    return [by_minute.get(at) for at in grid]
 
 
 def _pick(world: WorldMinutes, column: Sequence[float | None], grid: Sequence[int]) -> list[float | None]:

@@ -120,6 +120,7 @@ class WorkloadView:
     """What the loop believed about one workload at one tick. ``demand`` None: ``missing`` says why."""
 
     demand: float | None
+    demand_at_s: int  # start of the minute it was measured over
     missing: str | None
     unit: str
     forecasts: tuple[ForecastView, ...]

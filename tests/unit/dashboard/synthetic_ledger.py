@@ -246,10 +246,11 @@ def _assessment(minute: int) -> WorkloadAssessment:
 
 
 def _evidence(minute: int) -> tuple[Evidence, ...]:
+    newest = TimeWindow(start=at(minute - 1), end=at(minute))
     hour = TimeWindow(start=at(minute - 60), end=at(minute))
     now = TimeWindow(start=at(minute), end=at(minute))
     return (
-        Evidence(id="ev-demand", source="demand", query="sum(rate(requests_total[1m]))", window=hour,
+        Evidence(id="ev-demand", source="demand", query="sum(rate(requests_total[1m]))", window=newest,
                  value=demand(minute - 1), unit="requests/s"),
         Evidence(id="ev-lead", source="lead times", query="request → Ready on gpu, P90", window=hour, value=3240.0, unit="s"),
         Evidence(id="ev-rate", source="policy", query="scaling.surge_pods_added_per_min", window=now, value=20.0, unit="pods/min"),

@@ -344,3 +344,36 @@ def test_what_lies_after_the_record_is_said_not_guessed(story, incident_ledger):
 def test_a_thinned_row_stands_for_all_its_minutes():
     thin = replace(world("hpa", minutes=3), step_s=1560, at_s=[0, 1560, 3120])
     assert [thin.index_at(s) for s in (-1, 0, 1559, 1560, 4679, 4680)] == [None, 0, 0, 1, 2, None]
+
+
+def test_of_a_day_of_a_long_run_only_that_days_instants_are_told(story):
+    """The report's threshold and comparison are about the whole run; on another day they would mislead."""
+    longer = replace(story, full=Span(start_s=story.full.start_s - 90 * 24 * HOUR, end_s=story.full.end_s))
+    told = told_at(longer)
+    assert "1 h 1 min earlier" not in said(told, "first-request")
+    assert "Demand outgrew" not in said(told, "leadtime-reacted")
+    assert "all over the whole run" in said(told, "cost")
+    titles = [j.title for j in pages.windows(longer, pages.wish_of(None, None, None, None, None), None)]
+    assert titles[:2] == ["← day", "whole day"]
+
+
+def test_a_threshold_crossed_on_another_day_is_not_this_days(story):
+    report = {**story.report, "timeline": {"hpa": {"serving/chat": {"threshold_crossed_at": "2026-02-01T06:05:00Z"}}}}
+    assert "threshold" not in said(told_at(replace(story, report=report)), "hpa-reacted")
+
+
+def test_without_worlds_demand_is_what_the_ticks_saw_at_the_minute_their_evidence_names(story, synthetic):
+    from leadtime.dashboard.forecast_check import actual_demand
+
+    seen = actual_demand(replace(story, worlds={}))
+    tick = next(t for t in story.ticks if t.at_s == at("06:00"))
+    assert seen[tick.workloads["serving/chat"].demand_at_s] == synthetic.demand(359)
+
+
+def test_of_a_thinned_world_the_ticks_finer_demand_is_taken(story):
+    from leadtime.dashboard.forecast_check import actual_demand
+
+    thin = replace(story.worlds["leadtime"], step_s=1560, at_s=[at("03:00")], demand=[1.0])
+    found = actual_demand(replace(story, worlds={"leadtime": thin}, ticks=story.ticks[:3]))
+    assert found[at("03:25")] == 1.0
+    assert any(value != 1.0 for value in found.values())
