@@ -181,7 +181,10 @@ def test_every_sync_is_the_same_as_kubernetes_own_controller(
 
     agree()
     with shown(request):
-        print(f"\nHPA oracle: {seen['syncs']:,} syncs in {seen['sequences']} sequences agree; seen: {dict(seen)}")
+        print(
+            f"\nHPA oracle: {seen['syncs']:,} syncs in {seen['sequences']} sequences agree; seen: {dict(seen)}",
+            file=sys.stderr,
+        )
     assert seen["sequences"] >= 200
     assert seen["syncs"] >= 200_000
     reasons = [*hpa.SyncReason, *hpa.ScalingLimited, *hpa.AbleToScale, *hpa.ScalingActive]

@@ -90,7 +90,7 @@ def limit(spec: HpaSpec, current: int, stabilised: int) -> Limited:
     """Without ``behavior``: at most twice the current replicas (but 4 are always allowed), within min and max."""
     fastest = max(2 * current, 4)
     if fastest > MAX_INT32:
-        fastest = MIN_INT32  # the original's conversion from float; such a workload is sent to its minimum
+        fastest = MIN_INT32  # the original's conversion from float: a count the API server then refuses
     highest, reason = spec.max_replicas, ScalingLimited.TOO_MANY
     if highest > fastest:
         highest, reason = fastest, ScalingLimited.SCALE_UP_LIMIT

@@ -108,9 +108,12 @@ class World:
 
     def change_spec(self) -> None:
         if self.chance(self.weather.new_bounds):
-            low = self.draw.randint(0 if self.spec.wakes_on_metrics else 1, 12)
-            highest = max(low + 40, self.plan.spec.max_replicas) if not self.needs_pods else low + 40
-            self.spec = self.spec.with_bounds(low, self.draw.randint(max(low, 1), highest))
+            kept = tuple(metric for metric in self.plan.spec.metrics if self.chance(0.7)) or self.plan.spec.metrics
+            outside = any(isinstance(m, hpa.ExternalMetric | hpa.ObjectMetric) for m in kept)
+            low = self.draw.choice((0, self.draw.randint(1, 12))) if outside else self.draw.randint(1, 12)
+            highest = low + 40 if self.needs_pods else max(low + 40, self.plan.spec.max_replicas)
+            bounds = {"min_replicas": low, "max_replicas": self.draw.randint(max(low, 1), highest)}
+            self.spec = replace(self.spec, metrics=kept, **bounds)
         if self.chance(self.weather.new_behavior):
             self.spec = replace(self.spec, behavior=self.draw.choice(self.plan.behaviors))
 
