@@ -15,7 +15,7 @@ from leadtime.domain.series import Missing
 from leadtime.domain.snapshot import PoolState, WorkloadState
 from leadtime.domain.tick import WorkloadAssessment
 from leadtime.forecast import assess as forecast
-from leadtime.loop.choose import choose
+from leadtime.loop.choose import Chosen, choose
 from leadtime.loop.hpa_shadow import follow
 from leadtime.loop.memory import LogRows, RecentNeeds, WorkloadMemory
 from leadtime.loop.observe import Observed
@@ -71,7 +71,7 @@ def workload(
     memory = _with_hpa(observed.memory, state, reading, as_of, policy)
     ahead = _outlook(state, reading, believed, lead, memory.hpa.replicas, as_of=as_of, policy=policy)
     memory = _with_needs(memory, reading, ahead, as_of, policy)
-    chosen = choose(state, memory, ahead.path, lead, as_of=as_of, policy=policy)
+    chosen = _chosen(state, pool, memory, ahead, as_of=as_of, policy=policy)
     memory = chosen.memory
     goal = targets(
         workload=state,
@@ -116,6 +116,18 @@ def _outlook(
         plans=None if isinstance(path, Missing) else candidates(path, state, hpa_want, size, as_of),
         surge_pods=0 if surge is None else planning.pods_for(surge.extrapolated, size.per_pod, size.lid),
     )
+
+
+def _chosen(
+    state: WorkloadState, pool: PoolState, memory: WorkloadMemory, ahead: Outlook, *, as_of: datetime, policy: Policy
+) -> Chosen:
+    fits = pods_per_node(state, pool)
+    return choose(state, memory, ahead.path, ahead.lead, as_of=as_of, policy=policy, pods_per_node=fits)
+
+
+def pods_per_node(state: WorkloadState, pool: PoolState) -> int:
+    """Pods of this size that fit on one empty node; 1 where GPUs do not tell."""
+    return max(1, pool.gpus_per_node // state.gpus_per_pod) if state.gpus_per_pod > 0 else 1
 
 
 def sizing(state: WorkloadState, lead: LeadTime, policy: Policy) -> Sizing:

@@ -55,7 +55,9 @@ def learn(as_of: datetime, source: Source, policy: Policy, state: LoopState) -> 
             scaling[key] = memory
             continue
         one = _workload(workload, memory, series, state.forecast.get(key), lead, policy=policy)
-        scaling[key] = _judged(workload, one, lead, as_of, policy)
+        pool = next((p for p in snapshot.pools if p.name == workload.pool), None)
+        fits = assessing.pods_per_node(workload, pool) if pool is not None else 1
+        scaling[key] = _judged(workload, one, lead, as_of=as_of, policy=policy, pods_per_node=fits)
         beliefs[key] = one.forecast_state
     return replace(state, forecast=beliefs, lead_times={**state.lead_times, CLUSTER_KEY: learned}, scaling=scaling)
 
@@ -139,8 +141,10 @@ def _shadowed(
     return replace(memory, recent=recent, hpa=span.shadow, log=log, account=account)
 
 
-def _judged(workload: WorkloadState, one: Learned, lead: LeadTime, as_of: datetime, policy: Policy) -> WorkloadMemory:
+def _judged(
+    workload: WorkloadState, one: Learned, lead: LeadTime, *, as_of: datetime, policy: Policy, pods_per_node: int
+) -> WorkloadMemory:
     path = forecast.predict(one.forecast_state, workload.ref, as_of, 60, workload.unit, policy)
     if isinstance(path, Missing):
         return one.memory
-    return choose(workload, one.memory, path, lead, as_of=as_of, policy=policy).memory
+    return choose(workload, one.memory, path, lead, as_of=as_of, policy=policy, pods_per_node=pods_per_node).memory

@@ -107,6 +107,13 @@ class ScalingPolicy(Section):
         ge=0,
         le=5,
     )
+    min_minutes_saved_per_percent: float = threshold(
+        1.0,
+        "minutes of shortfall a day for each 1 % more pod-hours",
+        "The price of acting: a plan that costs 5 % more must spare users five minutes a day, else it does not pay.",
+        ge=0,
+        le=1440,
+    )
     budget_window_s: int = threshold(86_400, "s", "A day holds the whole daily pattern.", ge=3600, le=2_678_400)
     floor_hold_s: int = threshold(
         900,

@@ -57,14 +57,13 @@ def test_the_shadow_log_is_bounded_to_seven_days() -> None:
 def test_places_come_one_node_lead_after_they_were_ordered_and_linger() -> None:
     wanted = np.array([4.0, 4.0, 9.0, 9.0, 9.0, 4.0, 4.0, 9.0, 4.0])
     # Lead 2 steps, linger 2: the places ordered at step 2 are there from 4 on, and still at 7.
-    assert placed(wanted, wanted, 2, 2, 0.0).tolist() == [4, 4, 4, 4, 9, 4, 4, 9, 4]
+    assert placed(wanted, wanted, 2, 2).tolist() == [4, 4, 4, 4, 9, 4, 4, 9, 4]
 
 
 def test_room_ordered_ahead_is_there_in_time() -> None:
     wanted = np.array([4.0, 4.0, 4.0, 9.0, 9.0])
     ordered = np.array([4.0, 9.0, 9.0, 9.0, 9.0])
-    assert placed(wanted, ordered, 2, 0, 0.0).tolist() == [4, 4, 4, 9, 9]
-    assert placed(wanted, wanted, 2, 0, 9.0).tolist() == [4, 4, 4, 9, 9]  # places that always stand
+    assert placed(wanted, ordered, 2, 0).tolist() == [4, 4, 4, 9, 9]
 
 
 def test_highest_of_last_includes_the_value_itself() -> None:
