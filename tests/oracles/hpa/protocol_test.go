@@ -12,11 +12,11 @@ type sequence struct {
 }
 
 type flags struct {
-	SyncPeriodMs            int64   `json:"sync_period_ms"`
-	ToleranceRatio          float64 `json:"tolerance_ratio"`
-	DownscaleStabilistionMs int64   `json:"downscale_stabilisation_ms"`
-	CPUInitialisationMs     int64   `json:"cpu_initialisation_ms"`
-	InitialReadinessDelayMs int64   `json:"initial_readiness_delay_ms"`
+	SyncPeriodMs             int64   `json:"sync_period_ms"`
+	ToleranceRatio           float64 `json:"tolerance_ratio"`
+	DownscaleStabilisationMs int64   `json:"downscale_stabilisation_ms"`
+	CPUInitialisationMs      int64   `json:"cpu_initialisation_ms"`
+	InitialReadinessDelayMs  int64   `json:"initial_readiness_delay_ms"`
 }
 
 // step is the world just before one sync. A spec left out and pods not named are as before.

@@ -120,7 +120,7 @@ func (w *world) startController() {
 	controller := podautoscaler.NewHorizontalController(
 		ctx, w.client.CoreV1(), w.scales, w.client.AutoscalingV2(), mapper, metricsClient{w},
 		factory.Autoscaling().V2().HorizontalPodAutoscalers(), pods, period,
-		time.Duration(f.DownscaleStabilistionMs)*time.Millisecond, f.ToleranceRatio,
+		time.Duration(f.DownscaleStabilisationMs)*time.Millisecond, f.ToleranceRatio,
 		time.Duration(f.CPUInitialisationMs)*time.Millisecond, time.Duration(f.InitialReadinessDelayMs)*time.Millisecond,
 	)
 	factory.Start(ctx.Done())
