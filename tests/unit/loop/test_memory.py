@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leadtime.loop.memory import PodHourAccount, RaiseLog, RecentNeeds, ShadowLog
-from leadtime.loop.record import highest_of_last, placed
+from leadtime.loop.record import highest_of_last
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 DAY_S = 86_400
@@ -52,18 +52,6 @@ def test_the_shadow_log_is_bounded_to_seven_days() -> None:
         log = log.after(np.zeros(8, dtype=np.float32), 600, may_act=True)
     assert log.steps() == 7 * 24 * 6
     assert len(log.rows()) == log.steps()
-
-
-def test_places_come_one_node_lead_after_they_were_ordered_and_linger() -> None:
-    wanted = np.array([4.0, 4.0, 9.0, 9.0, 9.0, 4.0, 4.0, 9.0, 4.0])
-    # Lead 2 steps, linger 2: the places ordered at step 2 are there from 4 on, and still at 7.
-    assert placed(wanted, wanted, 2, 2).tolist() == [4, 4, 4, 4, 9, 4, 4, 9, 4]
-
-
-def test_room_ordered_ahead_is_there_in_time() -> None:
-    wanted = np.array([4.0, 4.0, 4.0, 9.0, 9.0])
-    ordered = np.array([4.0, 9.0, 9.0, 9.0, 9.0])
-    assert placed(wanted, ordered, 2, 0).tolist() == [4, 4, 4, 9, 9]
 
 
 def test_highest_of_last_includes_the_value_itself() -> None:
