@@ -49,7 +49,7 @@ class LedgerReader:
                 f"no tick as of {rfc3339(as_of)}",
                 "ask for one of tick_times()",
             )
-        return wire.decode_tick(body)
+        return wire.decode_tick(wire.unpack(body))
 
     def ticks(
         self, since: datetime | None = None, until: datetime | None = None, limit: int | None = None
@@ -57,7 +57,7 @@ class LedgerReader:
         """Ticks with since ≤ as_of < until, at most ``limit`` of them (the oldest)."""
         query = _within(sa.select(TICKS.c.body), TICKS.c.as_of_us, since, until).order_by(TICKS.c.as_of_us)
         with self._engine.connect() as connection:
-            return [wire.decode_tick(body) for body in connection.execute(query.limit(limit)).scalars()]
+            return [wire.decode_tick(wire.unpack(body)) for body in connection.execute(query.limit(limit)).scalars()]
 
     def decisions(
         self,

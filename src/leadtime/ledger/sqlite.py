@@ -78,7 +78,7 @@ class SqliteLedger:
         """
         as_of_us = wire.to_us(tick.as_of)
         try:
-            self._connection.execute(_INSERT_TICK, {"as_of_us": as_of_us, "body": wire.encode_tick(tick)})
+            self._connection.execute(_INSERT_TICK, {"as_of_us": as_of_us, "body": wire.pack(wire.encode_tick(tick))})
             lines = _decision_lines(tick, as_of_us)
             if lines:
                 self._connection.execute(_INSERT_DECISION, lines)

@@ -1,4 +1,5 @@
-"""The ledger's tables, in types that SQLite and PostgreSQL both have. No JSON column: bodies are text we wrote.
+"""The ledger's tables, in types that SQLite and PostgreSQL both have. No JSON column: bodies are text we wrote,
+a tick's packed (wire.pack).
 
 Instants are whole microseconds since 1970 (``*_us``) or, for minute rows, whole seconds (``at_s``): integers sort and
 compare alike in every database.
@@ -22,7 +23,7 @@ TICKS = sa.Table(
     "ticks",
     metadata,
     sa.Column("as_of_us", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
 DECISIONS = sa.Table(

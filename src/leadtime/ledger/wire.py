@@ -4,6 +4,7 @@ Keys are sorted, instants are RFC 3339 in UTC, enums are their values, NaN and Â
 fields; an action carries one more key, ``type`` (its class name), because four classes could stand in that place.
 """
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -45,6 +46,16 @@ def encode_tick(tick: Tick) -> str:
 def decode_tick(body: str) -> dict[str, Any]:
     """Read what ``encode_tick`` wrote, as plain dicts, lists, numbers and texts (instants stay text)."""
     return msgspec.json.decode(body, type=dict[str, Any])
+
+
+def pack(body: str) -> bytes:
+    """A tick's line for storage: zlib at its fastest. Unpacked, a month is a gigabyte of repeated sentences."""
+    return zlib.compress(body.encode(), level=1)
+
+
+def unpack(stored: bytes) -> str:
+    """What ``pack`` stored."""
+    return zlib.decompress(stored).decode()
 
 
 def _shallow(record: Any) -> dict[str, Any]:
