@@ -21,12 +21,14 @@ setup_venv() {
   python=$(find_python) || return 2
   if [ ! -d .tools/uv ]; then
     say "installing uv into .tools (once)"
-    "$python" -m pip install --quiet --disable-pip-version-check --target .tools/uv 'uv==0.13.9' || {
+    PIP_ROOT_USER_ACTION=ignore "$python" -m pip install --quiet --disable-pip-version-check --target .tools/uv 'uv==0.13.9' || {
       say "pip could not install uv; check that pip works and reaches the package index"
       return 3
     }
   fi
   command -v npm >/dev/null 2>&1 || say "npm not found: the page will draw its charts on the server (install Node.js for live charts)"
   say "installing leadtime into .venv (locked versions)"
+  # Networks with a certificate authority of their own put it into the system's store; pip looks there, uv only if told.
+  [ -e /etc/ssl/certs/ca-certificates.crt ] && export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}"
   UV_PYTHON_DOWNLOADS=never UV_PYTHON="$python" PYTHONPATH=.tools/uv "$python" -m uv sync --locked --quiet "$@" || return 3
 }
