@@ -13,17 +13,21 @@ from rich.table import Table
 WORLD_NAMES = {
     "hpa": "HPA alone",
     "hpa_equal_cost": "HPA, same cost",
-    "cron": "floors by clock",
-    "cron_ahead": "floors by clock, one lead early",
+    "cron": "by clock",
+    "cron_ahead": "by clock, a lead early",
     "leadtime": "leadtime",
     "oracle": "oracle",
 }
+WIDE = 120
 STAGES = ("the days before", "HPA alone", "leadtime", "HPA at equal cost", "floors by clock", "oracle", "report")
 
 
 def stderr() -> Console:
     """The console everything but JSON is written to."""
-    return Console(stderr=True, highlight=False)
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        console.width = WIDE  # a file or a pipe has no width of its own
+    return console
 
 
 def progress_bars(console: Console) -> Progress:
@@ -60,9 +64,9 @@ def show_report(console: Console, name: str, report: Mapping[str, Any]) -> None:
     console.print(f"\n[bold]{name}[/bold]: {report['verdict']['sentence']}")
     for workload in report["comparison"]:
         table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column(workload)
-        for heading in ("unserved", "worst 5 min", "shortfall min", "pod-hours", "GPU-node-hours", "pending pod-min"):
-            table.add_column(heading, justify="right")
+        table.add_column(workload, no_wrap=True, min_width=22)
+        for heading in ("unserved", "worst 5 min", "short min", "pod-h", "node-h", "pending pod-min"):
+            table.add_column(heading, justify="right", no_wrap=True)
         for world, by_workload in report["worlds"].items():
             table.add_row(WORLD_NAMES.get(world, world), *_cells(by_workload[workload]))
         console.print(table)

@@ -13,7 +13,7 @@ from leadtime.scorecard.measures import score
 from leadtime.simulate.report import Conclusion, ReportInputs, WarmPods, build_report, encode_report
 from leadtime.simulate.report_html import build_html
 from leadtime.simulate.report_minutes import minutes
-from leadtime.simulate.verdict import conclude
+from leadtime.simulate.verdict import conclude, with_warm_pods
 from leadtime.simulate.warm_pods import warm_pods_needed
 from leadtime.simulate.worlds import Played, Prepared, Progress, Replay, play
 
@@ -84,7 +84,7 @@ def _inputs(
         scenario=telling.title,
         seed=replay.seed,
         policy_hash=replay.policy.hash,
-        verdict=_verdict(replay, played, digests),
+        verdict=with_warm_pods(_verdict(replay, played, digests), warm),
         runs=played.runs,
         digests=digests,
         learned_lead_p90_s={key: lead.total_p90_s for key, lead in prepared.leads.items()},

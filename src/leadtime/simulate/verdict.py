@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from leadtime.domain.reasons import Reason
 from leadtime.scorecard.digest import TickDigest
 from leadtime.scorecard.measures import WorkloadScore
-from leadtime.simulate.report import Conclusion
+from leadtime.simulate.report import Conclusion, WarmPods
 
 RAISES = frozenset({"SetFloor", "SetBuffer"})
 STOOD_BACK = (
@@ -38,6 +38,17 @@ def conclude(ticks: Sequence[TickDigest], hpa: WorkloadScore, ours: WorkloadScor
     if ours.shortfall_minutes == hpa.shortfall_minutes and ours.unserved_requests >= hpa.unserved_requests:
         return Conclusion(act=True, sentence=f"leadtime acted and changed nothing for the users: {words}.")
     return Conclusion(act=True, sentence=f"leadtime acted: {words}.")
+
+
+def with_warm_pods(said: Conclusion, warm: WarmPods | None) -> Conclusion:
+    """A sudden surge leaves nothing to foresee: say what would have helped, and what that costs."""
+    if warm is None or not warm.pods_needed or warm.gpu_hours_per_day is None:
+        return said
+    cure = (
+        f"No forecast could know this surge and no node comes in time: only warm pods help, {warm.pods_needed:,} of them "
+        f"({warm.gpu_hours_per_day:,.0f} GPU-hours a day)."
+    )
+    return Conclusion(act=said.act, sentence=f"{cure} {said.sentence[0].upper()}{said.sentence[1:]}")
 
 
 def _minutes(count: int) -> str:
