@@ -45,8 +45,8 @@ def with_warm_pods(said: Conclusion, warm: WarmPods | None) -> Conclusion:
     if warm is None or not warm.pods_needed or warm.gpu_hours_per_day is None:
         return said
     cure = (
-        f"No forecast could know this surge and no node comes in time: only warm pods help, {warm.pods_needed:,} of them "
-        f"({warm.gpu_hours_per_day:,.0f} GPU-hours a day)."
+        f"No forecast could know this surge and no node comes in time: only warm pods help, {warm.pods_needed:,} of "
+        f"them ({warm.gpu_hours_per_day:,.0f} GPU-hours a day)."
     )
     return Conclusion(act=said.act, sentence=f"{cure} {said.sentence[0].upper()}{said.sentence[1:]}")
 
