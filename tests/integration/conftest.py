@@ -1,11 +1,13 @@
 """The incident played once for all tests of the demo: by the command, as a user has it, and as worlds in here."""
 
 import json
+import math
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 from leadtime.cli.simulated_policy import simulated_policy
+from leadtime.domain.time_window import rfc3339
 from leadtime.ledger.reader import LedgerReader
 from leadtime.policy.schema import Policy
 from leadtime.scorecard.run import WorldRun
@@ -133,3 +136,41 @@ def _assert_same_column(name: str, one: Any, other: Any) -> None:
             _assert_same_column(f"{name}.{key}", column, other[key])
     else:
         assert one == other, name
+
+
+@pytest.fixture(scope="session")
+def recurring_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four days in five-minute buckets with the same peak at noon: 50 requests/s at night, 500 at the peak."""
+    path = tmp_path_factory.mktemp("series") / "peaks.csv"
+    begin = datetime(2026, 3, 2, tzinfo=UTC)
+    lines = ["at,rps"]
+    for i in range(4 * 288):
+        hour = i % 288 / 12
+        rps = 50 + 450 * math.exp(-(((hour - 12) / 1.5) ** 2)) * (1 + 0.02 * math.sin(i))
+        lines.append(f"{rfc3339(begin + timedelta(minutes=5 * i))},{rps:.3f}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def replay_again(
+    recurring_csv: Path, tmp_path_factory: pytest.TempPathFactory, leadtime_command: Command
+) -> Callable[..., Path]:
+    """``leadtime replay`` of the synthetic series, its last day scored, 100 pods at the peak; the folder it wrote."""
+
+    def run(*more: str) -> Path:
+        folder = tmp_path_factory.mktemp("replay") / "out"
+        done = leadtime_command(
+            "replay", "--demand", str(recurring_csv), "--time-column", "at", "--value-column", "rps",
+            "--capacity-per-pod", "7.2", "--scenario", "gpu-40min", "--warm-up", "3d", "--out", str(folder), *more,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return folder
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def replay_folder(replay_again: Callable[..., Path]) -> Path:
+    """What the replay of the synthetic series wrote, seed 0."""
+    return replay_again()
