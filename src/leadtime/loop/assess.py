@@ -22,7 +22,7 @@ from leadtime.loop.observe import Observed
 from leadtime.policy.schema import Policy
 from leadtime.propose import plan as planning
 from leadtime.propose.context import DataStanding, DemandReading
-from leadtime.propose.plan import PATH_PLANS, PLANS, CandidatePlans, Sizing
+from leadtime.propose.plan import PATH_PLANS, PLANS, ROOM_PLAN, CandidatePlans, Sizing
 from leadtime.propose.targets import PlanChoice, PlanWish, Targets, targets
 
 SYNCS_A_TICK = 4  # the HPA's 15 s in a tick of 60 s
@@ -200,8 +200,10 @@ def record_row(value: float | None, hpa_want: int, recent: RecentNeeds, *, may_a
 def _plan_wish(choice: PlanChoice, plans: CandidatePlans | None, memory: WorkloadMemory) -> PlanWish:
     if choice.plan is None or plans is None:
         return NOTHING
-    i = PLANS.index(choice.plan)
     highest = memory.recent.highest()
+    if choice.plan == ROOM_PLAN:
+        return PlanWish(room=int(plans.room[0]), held_room=int(highest[len(PLANS)]))  # the upper path comes first
+    i = PLANS.index(choice.plan)
     return PlanWish(
         required=int(plans.required[i]),
         held=int(highest[i]),

@@ -16,9 +16,9 @@ from leadtime.domain.snapshot import WorkloadState
 from leadtime.forecast import worth
 from leadtime.forecast.worth import PlanScore, Worth
 from leadtime.loop.memory import Judged, WorkloadMemory
-from leadtime.loop.record import comparable
+from leadtime.loop.record import Comparable, comparable
 from leadtime.policy.schema import Policy
-from leadtime.propose.plan import HEADROOM_PLANS
+from leadtime.propose.plan import HEADROOM_PLANS, ROOM_PLAN
 from leadtime.propose.targets import PlanChoice
 
 JUDGE_EVERY = timedelta(days=1)
@@ -78,7 +78,8 @@ def judge(
     (policy.scaling.min_minutes_saved_per_percent). At price 1, eight minutes a day for 3 % more are worth 5, ten for
     12 % are worth less than nothing.
     """
-    record = comparable(memory.log, workload, lead, policy, paths_may_act=may_act, pods_per_node=pods_per_node)
+    compared = comparable(memory.log, workload, lead, policy, paths_may_act=may_act, pods_per_node=pods_per_node)
+    record = compared.record
     verdict = worth.judge_worth(
         record,
         capacity_per_pod=workload.capacity_per_pod,
@@ -88,11 +89,26 @@ def judge(
     days = len(record.demand) * record.step_s / DAY_S
     best = _best(verdict, days, policy) if verdict.act else None
     if best is None:
-        why = Explanation(reason=Reason.PREDICTION_DOES_NOT_PAY, sentence=_no_plan_pays(verdict, days, policy))
-        return Judged(plan=None, why=why, at=as_of, model_might_act=may_act)
+        return _room_or_nothing(compared, _no_plan_pays(verdict, days, policy), as_of, policy, may_act=may_act)
     reason = Reason.STEADY_HEADROOM if best.name in HEADROOM_PLANS else Reason.FORECAST_ABOVE_READY
     text = f"acting pays: plan {best.name} would have left {_numbers(best, verdict.per_plan[0], days)}"
     return Judged(plan=best.name, why=Explanation(reason=reason, sentence=text), at=as_of, model_might_act=may_act)
+
+
+def _room_or_nothing(
+    compared: Comparable, no_plan_pays: str, as_of: datetime, policy: Policy, *, may_act: bool
+) -> Judged:
+    """When no plan of floors pays: keep nodes ahead if they cost little, since they cost no pods; else stand back."""
+    ratio = compared.room_node_hours_ratio
+    if ratio is None or ratio > 1 + policy.scaling.max_extra_pod_hours_ratio:
+        why = Explanation(reason=Reason.PREDICTION_DOES_NOT_PAY, sentence=no_plan_pays)
+        return Judged(plan=None, why=why, at=as_of, model_might_act=may_act)
+    text = (
+        f"{no_plan_pays}; so no floor is set, but nodes are ordered ahead for the upper forecast, which takes no pods "
+        f"and {max(0.0, ratio - 1) * 100:.1f} % more node-hours"
+    )
+    why = Explanation(reason=Reason.PREDICTION_DOES_NOT_PAY, sentence=text)
+    return Judged(plan=ROOM_PLAN, why=why, at=as_of, model_might_act=may_act)
 
 
 def _best(verdict: Worth, days: float, policy: Policy) -> PlanScore | None:

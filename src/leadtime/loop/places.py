@@ -16,7 +16,15 @@ Column = npt.NDArray[np.float64]
 EMPTY_STEPS = 10  # Karpenter's and Cluster Autoscaler's usual ten minutes, in steps of a minute
 
 
-def placed(wanted: Column, ordered: Column, *, node_steps: int, pods_per_node: int, fixed_nodes: int) -> Column:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """Pods bound at each step, and nodes × steps over all of them, those on their way included."""
+
+    bound: Column
+    node_steps: int
+
+
+def placed(wanted: Column, ordered: Column, *, node_steps: int, pods_per_node: int, fixed_nodes: int) -> Placed:
     """Pods of ``wanted`` that are bound, step by step; the first step begins with a place for every pod.
 
     ``ordered``: pods for which nodes are asked (those wanted, and room beside them); nodes come ``node_steps`` later.
@@ -27,9 +35,11 @@ def placed(wanted: Column, ordered: Column, *, node_steps: int, pods_per_node: i
     pool.by_pods[0] = max(fixed_nodes, -(-first // pods_per_node))
     bound = np.empty(len(wanted))
     asked = zip(wanted.tolist(), ordered.tolist(), strict=True)
+    nodes = 0
     for step, (want, room) in enumerate(asked):
         bound[step] = pool.step(step, int(want), int(max(want, room)), node_steps)
-    return bound
+        nodes += pool.nodes
+    return Placed(bound=bound, node_steps=nodes)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,6 +76,7 @@ class _Pool:
         if self.idle_steps > EMPTY_STEPS:
             self.by_pods[0] -= spare
             self.idle_steps = 0
+        self.nodes = sum(self.by_pods) + len(self.arrivals)
         return self.bound
 
     def _bind(self, pods: int) -> None:

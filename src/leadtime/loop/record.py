@@ -6,6 +6,7 @@ its buffer. Without this, a headroom would look as quick as a plan that orders n
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,19 @@ from leadtime.forecast.worth import ShadowRecord
 from leadtime.loop.memory import ShadowLog
 from leadtime.loop.places import placed
 from leadtime.policy.schema import Policy
-from leadtime.propose.plan import HEADROOM_PLANS, HEADROOM_RATIOS, PATH_PLANS, headrooms
+from leadtime.propose.plan import HEADROOM_PLANS, HEADROOM_RATIOS, PATH_PLANS, ROOM_PLAN, headrooms
 
 DAY_S = 86_400
 
 Column = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparable:
+    """The record for forecast.worth, and the node-hours of keeping room only over the HPA's own (None: no path)."""
+
+    record: ShadowRecord
+    room_node_hours_ratio: float | None
 
 
 def comparable(
@@ -32,21 +41,17 @@ def comparable(
     *,
     paths_may_act: bool,
     pods_per_node: int = 1,
-) -> ShadowRecord:
+) -> Comparable:
     """Placed pods of the HPA alone and of every plan, over the rows in which the path plans could have acted.
 
     If those are less than a day (or ``paths_may_act`` is False), only the steady headrooms are in the race.
     """
-    step_s = policy.loop.tick_s
+    step_s, paths = policy.loop.tick_s, len(PATH_PLANS)
     rows = log.rows().astype(np.float64)
-    paths = len(PATH_PLANS)
-    known = ~np.isnan(rows[:, 2])
-    if known.any():
-        first = int(np.argmax(known))
-        paths_may_act = paths_may_act and (len(rows) - first) * step_s >= DAY_S
-        rows = rows[first:] if paths_may_act else rows
-    else:
-        paths_may_act = False
+    since_known = _since_known(rows[:, 2])
+    paths_may_act = paths_may_act and len(since_known) * step_s >= DAY_S
+    if paths_may_act:
+        rows = rows[-len(since_known) :]
     hpa = rows[:, 1]
     pool = {
         "node_steps": math.ceil(lead.node_p50_s / step_s),
@@ -54,14 +59,27 @@ def comparable(
         "fixed_nodes": math.ceil(workload.owner_min_replicas / pods_per_node),
     }
     held = highest_of_last(hpa, policy.scaling.floor_hold_s // step_s)
+    alone = placed(hpa, hpa, **pool)
     plans: dict[str, Column] = {}
     for name, ratio in zip(HEADROOM_PLANS, HEADROOM_RATIOS, strict=True):
         wanted = headrooms(held, workload.owner_min_replicas, workload.max_replicas, ratio)
-        plans[name] = placed(np.maximum(hpa, wanted), wanted, **pool)
+        plans[name] = placed(np.maximum(hpa, wanted), wanted, **pool).bound
     for i, name in enumerate(PATH_PLANS if paths_may_act else ()):
         wanted = np.fmax(hpa, rows[:, 2 + i])
-        plans[name] = placed(wanted, np.fmax(wanted, rows[:, 2 + paths + i]), **pool)
-    return ShadowRecord(demand=rows[:, 0], hpa_wanted=placed(hpa, hpa, **pool), plans=plans, step_s=step_s)
+        plans[name] = placed(wanted, np.fmax(wanted, rows[:, 2 + paths + i]), **pool).bound
+    nodes_ratio = None
+    if paths_may_act:
+        room = placed(hpa, np.fmax(hpa, rows[:, 2 + paths]), **pool)
+        plans[ROOM_PLAN] = room.bound
+        nodes_ratio = room.node_steps / max(1, alone.node_steps)
+    record = ShadowRecord(demand=rows[:, 0], hpa_wanted=alone.bound, plans=plans, step_s=step_s)
+    return Comparable(record=record, room_node_hours_ratio=nodes_ratio)
+
+
+def _since_known(floors: Column) -> Column:
+    """``floors`` from the first known one on; empty when none is known."""
+    known = ~np.isnan(floors)
+    return floors[int(np.argmax(known)) :] if known.any() else floors[:0]
 
 
 def highest_of_last(values: Column, steps: int) -> Column:

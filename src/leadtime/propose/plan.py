@@ -23,6 +23,8 @@ PATH_PLANS = ("upper", "middle", "expected")
 HEADROOM_PLANS = ("headroom-05", "headroom-10", "headroom-15", "headroom-20")
 HEADROOM_RATIOS = np.array([0.05, 0.10, 0.15, 0.20])
 PLANS = PATH_PLANS + HEADROOM_PLANS
+# Nodes ahead for the upper path and no floor: pods are the HPA's business. Costs no pod-hours, only nodes.
+ROOM_PLAN = "room-upper"
 # A lowered floor is not raised again within ten minutes, the span the score card calls a reversal.
 SETTLE_S = 600
 

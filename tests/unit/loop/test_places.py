@@ -16,7 +16,7 @@ def run(wanted: list[int], ordered: list[int] | None = None, lead: int = 2, size
         pods_per_node=size,
         fixed_nodes=fixed,
     )
-    return [int(pods) for pods in found]
+    return [int(pods) for pods in found.bound]
 
 
 def test_pods_wait_for_a_node_that_comes_one_lead_after_they_were_wanted() -> None:

@@ -70,6 +70,24 @@ def test_with_a_day_of_record_the_plan_that_pays_is_followed() -> None:
     assert "instead of" in chosen.choice.why.sentence
 
 
+def calm(*, room: float) -> WorkloadMemory:
+    """Two days in which nothing was ever short: no plan of floors can pay. ``room``: what nodes ahead would hold."""
+    log = ShadowLog()
+    for _ in range(2 * 1440):
+        row = np.array([1440.0, 480.0, *[490.0] * 3, *[room] * 3], dtype=np.float32)
+        log = log.after(row, 60, may_act=True)
+    return WorkloadMemory(hpa=HpaShadow(replicas=480), log=log)
+
+
+def test_where_no_floor_pays_cheap_nodes_ahead_are_kept_and_dear_ones_are_not() -> None:
+    cheap = choose(WORKLOAD, calm(room=500), path(may_act=True), LEAD, as_of=AT, policy=POLICY).choice
+    dear = choose(WORKLOAD, calm(room=700), path(may_act=True), LEAD, as_of=AT, policy=POLICY).choice
+    unable = choose(WORKLOAD, calm(room=500), path(may_act=False), LEAD, as_of=AT, policy=POLICY).choice
+    assert (cheap.plan, dear.plan, unable.plan) == ("room-upper", None, None)
+    assert {cheap.why.reason, dear.why.reason} == {Reason.PREDICTION_DOES_NOT_PAY}
+    assert "more node-hours" in cheap.why.sentence
+
+
 def test_a_verdict_stands_for_a_day() -> None:
     first = choose(WORKLOAD, remembering(2), path(may_act=True), LEAD, as_of=AT, policy=POLICY).memory
     later = choose(WORKLOAD, first, path(may_act=True), LEAD, as_of=AT + timedelta(hours=23), policy=POLICY).memory
@@ -97,14 +115,14 @@ def test_without_a_path_leadtime_stands_back_and_says_what_is_missing() -> None:
 def test_path_plans_race_only_over_the_days_in_which_they_could_act() -> None:
     early, late = remembering(2, may_act=False).log, remembering(1).log
     both = ShadowLog(hours=(*early.hours, *late.hours), path_steps=1440)
-    record = comparable(both, WORKLOAD, LEAD, POLICY, paths_may_act=True)
+    record = comparable(both, WORKLOAD, LEAD, POLICY, paths_may_act=True).record
     assert len(record.demand) == 1440
     assert {"upper", "headroom-05"} <= set(record.plans)
-    assert "upper" not in comparable(early, WORKLOAD, LEAD, POLICY, paths_may_act=True).plans
+    assert "upper" not in comparable(early, WORKLOAD, LEAD, POLICY, paths_may_act=True).record.plans
 
 
 def test_a_plan_that_orders_room_ahead_has_places_when_the_hpa_alone_has_none() -> None:
-    record = comparable(remembering(2).log, WORKLOAD, LEAD, POLICY, paths_may_act=True)
+    record = comparable(remembering(2).log, WORKLOAD, LEAD, POLICY, paths_may_act=True).record
     peak = 1440 + 361
     assert record.hpa_wanted[peak] == 480
     assert record.plans["upper"][peak] == 892
