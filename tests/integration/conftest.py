@@ -140,13 +140,14 @@ def _assert_same_column(name: str, one: Any, other: Any) -> None:
 
 @pytest.fixture(scope="session")
 def recurring_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four days in five-minute buckets with the same peak at noon: 50 requests/s at night, 500 at the peak."""
+    """Eight days in five-minute buckets: 200 requests/s, from noon on up to 500 within 20 min, held for 40 min."""
     path = tmp_path_factory.mktemp("series") / "peaks.csv"
     begin = datetime(2026, 3, 2, tzinfo=UTC)
     lines = ["at,rps"]
-    for i in range(4 * 288):
-        hour = i % 288 / 12
-        rps = 50 + 450 * math.exp(-(((hour - 12) / 1.5) ** 2)) * (1 + 0.02 * math.sin(i))
+    for i in range(8 * 288):
+        after_noon_min = 5 * (i % 288) - 720
+        level = np.interp(after_noon_min, [0, 20, 60, 70], [200.0, 500.0, 500.0, 200.0])
+        rps = level * (1 + 0.01 * math.sin(i))
         lines.append(f"{rfc3339(begin + timedelta(minutes=5 * i))},{rps:.3f}")
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -156,13 +157,13 @@ def recurring_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def replay_again(
     recurring_csv: Path, tmp_path_factory: pytest.TempPathFactory, leadtime_command: Command
 ) -> Callable[..., Path]:
-    """``leadtime replay`` of the synthetic series, its last day scored, 100 pods at the peak; the folder it wrote."""
+    """``leadtime replay`` of the synthetic series, a week of warm-up and a day scored, 100 pods at the peak; the folder it wrote."""
 
     def run(*more: str) -> Path:
         folder = tmp_path_factory.mktemp("replay") / "out"
         done = leadtime_command(
             "replay", "--demand", str(recurring_csv), "--time-column", "at", "--value-column", "rps",
-            "--capacity-per-pod", "7.2", "--scenario", "gpu-40min", "--warm-up", "3d", "--out", str(folder), *more,
+            "--capacity-per-pod", "5", "--scenario", "gpu-40min", "--out", str(folder), *more,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return folder
