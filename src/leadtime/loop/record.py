@@ -18,7 +18,7 @@ from leadtime.forecast.worth import ShadowRecord
 from leadtime.loop.memory import ShadowLog
 from leadtime.loop.places import placed
 from leadtime.policy.schema import Policy
-from leadtime.propose.plan import HEADROOM_PLANS, HEADROOM_RATIOS, PATH_PLANS, ROOM_PLAN, headrooms
+from leadtime.propose.plan import HEADROOM_PLANS, HEADROOM_RATIOS, PATH_PLANS, headrooms
 
 DAY_S = 86_400
 
@@ -34,14 +34,9 @@ class Comparable:
 
 
 def comparable(
-    log: ShadowLog,
-    workload: WorkloadState,
-    lead: LeadTime,
-    policy: Policy,
-    *,
-    paths_may_act: bool,
-    pods_per_node: int = 1,
-) -> Comparable:
+    log: ShadowLog, workload: WorkloadState, lead: LeadTime, policy: Policy,
+    *, paths_may_act: bool, pods_per_node: int = 1,
+) -> Comparable:  # fmt: skip
     """Placed pods of the HPA alone and of every plan, over the rows in which the path plans could have acted.
 
     If those are less than a day (or ``paths_may_act`` is False), only the steady headrooms are in the race.
@@ -67,13 +62,12 @@ def comparable(
     for i, name in enumerate(PATH_PLANS if paths_may_act else ()):
         wanted = np.fmax(hpa, rows[:, 2 + i])
         plans[name] = placed(wanted, np.fmax(wanted, rows[:, 2 + paths + i]), **pool).bound
-    nodes_ratio = None
-    if paths_may_act:
-        room = placed(hpa, np.fmax(hpa, rows[:, 2 + paths]), **pool)
-        plans[ROOM_PLAN] = room.bound
-        nodes_ratio = room.node_steps / max(1, alone.node_steps)
     record = ShadowRecord(demand=rows[:, 0], hpa_wanted=alone.bound, plans=plans, step_s=step_s)
-    return Comparable(record=record, room_node_hours_ratio=nodes_ratio)
+    if not paths_may_act:
+        return Comparable(record=record, room_node_hours_ratio=None)
+    # Room alone is no rival of the floors: it costs nodes, which the race does not price. It is what is left without.
+    room = placed(hpa, np.fmax(hpa, rows[:, 2 + paths]), **pool)
+    return Comparable(record=record, room_node_hours_ratio=room.node_steps / max(1, alone.node_steps))
 
 
 def _since_known(floors: Column) -> Column:
