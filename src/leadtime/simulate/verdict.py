@@ -29,14 +29,14 @@ def conclude(ticks: Sequence[TickDigest], hpa: WorkloadScore, ours: WorkloadScor
         f"HPA alone, at {ratio:.2f} times its pod-hours; an HPA with a lower target at the same cost has "
         f"{_minutes(equal.shortfall_minutes)}"
     )
-    steady = sum(1 for tick in ticks for d in tick.decisions if d.reason == Reason.STEADY_HEADROOM.value)
-    foreseen = sum(1 for tick in ticks for d in tick.decisions if d.reason == Reason.FORECAST_ABOVE_READY.value)
-    if steady > foreseen:
-        return Conclusion(act=True, sentence=f"A steady headroom is what pays here, and leadtime chooses it: {words}.")
     if ours.shortfall_minutes > hpa.shortfall_minutes:
         return Conclusion(act=True, sentence=f"leadtime made it worse here: {words}.")
     if ours.shortfall_minutes == hpa.shortfall_minutes and ours.unserved_requests >= hpa.unserved_requests:
         return Conclusion(act=True, sentence=f"leadtime acted and changed nothing for the users: {words}.")
+    steady = sum(1 for tick in ticks for d in tick.decisions if d.reason == Reason.STEADY_HEADROOM.value)
+    foreseen = sum(1 for tick in ticks for d in tick.decisions if d.reason == Reason.FORECAST_ABOVE_READY.value)
+    if steady > foreseen:
+        return Conclusion(act=True, sentence=f"A steady headroom is what pays here, and leadtime chooses it: {words}.")
     return Conclusion(act=True, sentence=f"leadtime acted: {words}.")
 
 

@@ -200,12 +200,15 @@ def run_cron(
             return replace(hpa, world=name)
         cluster = prepared.cluster.fork()
         cluster.start_recording()
-        for at_s in range(replay.scored_from_s, replay.end_s, cron.SLOT_S):
+        at_s = replay.scored_from_s
+        while at_s < replay.end_s:
             cluster.advance(at_s)
+            next_s = (at_s // cron.SLOT_S + 1) * cron.SLOT_S  # by the clock, wherever the scored span begins
             for key, schedule in schedules.items():
                 floor = 0 if schedule is None else schedule.floor_at(at_s, factor)
                 if floor > 0:
-                    cluster.set_floor(work_refs[key], floor, at_s + cron.SLOT_S)
+                    cluster.set_floor(work_refs[key], floor, next_s)
+            at_s = next_s
         cluster.advance(replay.end_s)
         return cluster.collect(name)
 
