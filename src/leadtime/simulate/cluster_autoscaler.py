@@ -1,11 +1,12 @@
-"""The node autoscaler of one pool, on Karpenter's or Cluster Autoscaler's clock → nodes requested, empty nodes deleted.
+"""The node autoscaler of one pool, on Karpenter's or Cluster Autoscaler's clock → nodes requested, nodes deleted.
 
 The rules are those of mechanics; here they are put on the agenda, and only while there is something to look at: pods
-without a place, or empty nodes that no buffer needs. Only empty nodes are given back (Karpenter's WhenEmpty).
+without a place, or nodes that nobody needs. Karpenter gives back empty nodes only (WhenEmpty); Cluster Autoscaler,
+where the scenario says so, also drains nodes under half used whose pods fit elsewhere, as it does by default.
 """
 
 from dataclasses import replace
-from math import floor
+from math import ceil, floor
 from typing import Protocol
 
 from leadtime.mechanics import node_autoscaler
@@ -90,6 +91,31 @@ class ClusterAutoscalerClock:
     def next_pass_s(self, at_s: float, due_s: float) -> float:  # noqa: ARG002 -- a scan must see a node to start its time
         """The next scan."""
         return self.looks_at_s(at_s)
+
+    def watch(self, nodes: list[ca.RemovableNode], at_s: float, cadence: ca.ClusterAutoscalerCadence) -> float | None:
+        """Note which nodes are unneeded now; the scan at which the first of them may go, None when there is none.
+
+        Between two changes of the pool every scan would see the same, so only changes are looked at.
+        """
+        positions = ca.unneeded(nodes, cadence)
+        known = self.state.unneeded_since_s
+        since = {nodes[p].key: known.get(nodes[p].key, at_s) for p in positions}
+        self.state = replace(self.state, unneeded_since_s=since)
+        if not since:
+            return None
+        due_s = min(since.values()) + cadence.unneeded_s
+        if self.state.added_at_s is not None:
+            due_s = max(due_s, self.state.added_at_s + cadence.after_add_s)
+        scan_s = cadence.scan_s
+        return max(self.looks_at_s(at_s), ceil(due_s / scan_s) * scan_s)
+
+    def scale_down(
+        self, nodes: list[ca.RemovableNode], at_s: float, cadence: ca.ClusterAutoscalerCadence
+    ) -> ca.ScaleDownStep:
+        """One scan's scale-down, drains included."""
+        step = ca.step_scale_down(self.state, nodes, now_s=at_s, cadence=cadence)
+        self.state = step.state
+        return step
 
     def take_away(self, pool: NodePool, candidates: list[Node], at_s: float, after_s: float) -> list[Node]:  # noqa: ARG002
         """One scan's scale-down. Nodes offered for removal (``after_s`` 0) need not wait for the cool-down either."""
@@ -179,7 +205,59 @@ class NodeAutoscaler:
     def _after_s(self) -> float:
         return 0.0 if self.pool.consolidation_offered else self.pool.scenario.consolidate_after_s
 
+    @property
+    def _drains(self) -> bool:
+        return self.pool.scenario.consolidation == "underutilised"
+
+    def _cadence(self) -> ca.ClusterAutoscalerCadence:
+        """Cluster Autoscaler's flags with the scenario's waiting time; offered nodes need not wait at all."""
+        offered = self.pool.consolidation_offered
+        after_add_s = 0.0 if offered else ca.CLUSTER_AUTOSCALER.after_add_s
+        return replace(ca.CLUSTER_AUTOSCALER, unneeded_s=self._after_s, after_add_s=after_add_s)
+
+    def _removable(self) -> list[ca.RemovableNode]:
+        """All ready nodes as scale-down sees them; those that hold a buffer's room, or are static, are held."""
+        pool, gpus = self.pool, self.pool.scenario.gpus_per_node
+        nodes = [node for bucket in pool.by_free for node in bucket.values()]
+        nodes.sort(key=lambda node: node.serial)
+        holding: frozenset[int] = frozenset()
+        if pool.buffers:
+            holding = frozenset(
+                node_autoscaler.buffer_nodes(pool.buffer_requests(), [node.free_gpus for node in nodes])
+            )
+        return [
+            ca.RemovableNode(
+                key=node.serial,
+                utilisation_ratio=(gpus - node.free_gpus) / gpus,
+                free_gpus=node.free_gpus,
+                pod_gpus=tuple(pod.group.gpus for pod in node.pods.values()),
+                held=node.static or i in holding,
+            )
+            for i, node in enumerate(nodes)
+        ]
+
+    def _plan_drain(self, at_s: float) -> None:
+        if isinstance(self.clock, ClusterAutoscalerClock):
+            pass_s = self.clock.watch(self._removable(), at_s, self._cadence())
+            if pass_s is not None and pass_s != self.pass_s:
+                self.pass_s = pass_s
+                self.bench.push(pass_s, Due.CONSOLIDATE, self)
+
+    def _scale_down(self, at_s: float) -> None:
+        """Delete empty nodes and drain one under half used."""
+        if not isinstance(self.clock, ClusterAutoscalerClock):
+            return
+        step = self.clock.scale_down(self._removable(), at_s, self._cadence())
+        for serial in (*step.deleted, *step.drained):
+            node = self.pool.nodes[serial]
+            for pod in list(node.pods.values()):
+                pod.group.evict(pod, at_s)
+            self.pool.delete(node, at_s)
+
     def _plan_pass(self, at_s: float) -> None:
+        if self._drains:
+            self._plan_drain(at_s)
+            return
         if not self.pool.empties:
             return
         candidates = self._candidates()
@@ -196,6 +274,10 @@ class NodeAutoscaler:
         if at_s != self.pass_s:
             return
         self.pass_s = None
+        if self._drains:
+            self._scale_down(at_s)
+            self._plan_pass(at_s)
+            return
         for node in self.clock.take_away(self.pool, self._candidates(), at_s, self._after_s):
             self.pool.delete(node, at_s)
         self._plan_pass(at_s)

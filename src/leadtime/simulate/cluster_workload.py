@@ -46,6 +46,7 @@ class Workload:
             stages=(mine.image.distribution(), mine.weights.distribution()), cached_ratio=mine.image_cached_ratio,
             run_s=None, bench=bench, start_s=start_s,
         )  # fmt: skip
+        self.group.owner = self
         self.queue = FluidQueue(
             patience_s=scenario.patience_s, service_s=scenario.service_time_s, slo_s=scenario.slo_s,
             limit=scenario.queue_limit_requests,
@@ -116,7 +117,7 @@ class Workload:
 
     # --- deletions -------------------------------------------------------------------------------------------------
 
-    def delete(self, pods: list[Pod], at_s: int) -> None:
+    def delete(self, pods: list[Pod], at_s: float) -> None:
         """Delete ``pods`` and count what it cost.
 
         A Ready pod is *busy* when the fluid load keeps at least one request in flight per ready pod (rate per pod ×
@@ -139,7 +140,7 @@ class Workload:
                     counts.warm_killed += pod.ready_s < served_s
             self.group.delete(pod, at_s)
 
-    def _last_served_s(self, at_s: int) -> float:
+    def _last_served_s(self, at_s: float) -> float:
         """End of the newest complete step in which requests came; minus infinity when none did within the hold."""
         for back in range(min(self.step, int(self.warm_hold_s // self.step_s) + 1)):
             if self.arrivals_rps[self.step - 1 - back] > 0.0:

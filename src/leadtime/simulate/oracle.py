@@ -18,8 +18,23 @@ IntColumn = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLife:
+    """One node: ordered (perhaps before the span), allocatable, deleted. ``draw`` is None where it stood at the start."""
+
+    slot: int
+    ordered_s: float
+    ready_s: float
+    deleted_s: float
+    draw: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OracleStart:
-    """What stands when the span begins: ready pods, nodes, and how the pool may grow. Times are epoch seconds."""
+    """What stands, or is on its way, when the span begins, and how the pool may grow. Times are epoch seconds.
+
+    starting_ready_s: when each pod that is bound already will be Ready, soonest first. arriving: nodes that were
+    ordered before the span and are not allocatable yet, soonest first; their slots are given by the plan.
+    """
 
     start_s: int
     end_s: int
@@ -32,6 +47,8 @@ class OracleStart:
     max_nodes: int
     pods_per_node: int
     release_after_s: float  # empty node → deleted, as the node autoscaler does it
+    starting_ready_s: tuple[float, ...] = ()
+    arriving: tuple[NodeLife, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,17 +59,6 @@ class PodLife:
     bound_s: float
     ready_s: float
     deleted_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLife:
-    """One node: ordered, allocatable, deleted. ``draw`` is None for nodes that stood at the start."""
-
-    slot: int
-    ordered_s: float
-    ready_s: float
-    deleted_s: float
-    draw: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +85,7 @@ def needed_pods(
 
 @dataclass(slots=True)
 class _Spell:
-    """A level needed during [start_s, end_s); ``standing``: its pod stood, Ready, when the span began."""
+    """A level needed during [start_s, end_s); ``standing``: its pod was bound, Ready or not, when the span began."""
 
     level: int
     start_s: float
@@ -91,7 +97,7 @@ def _spells(need: IntColumn, start: OracleStart, startup_s: float) -> list[_Spel
     """When each level is needed, gaps shorter than a start-up bridged. Ordered by start, then level."""
     end = float(start.end_s)
     spells: dict[int, list[_Spell]] = {}
-    for level in range(1, start.ready_pods + 1):
+    for level in range(1, start.ready_pods + len(start.starting_ready_s) + 1):
         spells[level] = [_Spell(level, float(start.start_s), float(start.start_s), standing=True)]
     previous = 0
     for i in np.flatnonzero(np.diff(need, prepend=-1)):

@@ -31,6 +31,13 @@ class Place(Protocol):
         """A bound pod has gone: its GPUs are free."""
 
 
+class Owner(Protocol):
+    """What pods need of the workload they belong to."""
+
+    def delete(self, pods: "list[Pod]", at_s: float) -> None:
+        """Delete pods and count what it cost."""
+
+
 class Node:
     """One node. ``stage`` counts the provisioning stages passed; its GPUs count once all are. ``draw`` None: it stood
     at the start."""
@@ -89,8 +96,24 @@ class PodGroup:
     """All pods of one owner (a Deployment with one ReplicaSet, or a batch workload without start-up stages)."""
 
     __slots__ = (
-        "bench", "bound_area_s", "cached_ratio", "episodes", "gpus", "key", "next_draw", "pending", "pending_area_s",
-        "pool", "priority", "ready", "ready_area_s", "run_s", "stages", "starting", "touched_s",
+        "bench",
+        "bound_area_s",
+        "cached_ratio",
+        "episodes",
+        "gpus",
+        "key",
+        "next_draw",
+        "owner",
+        "pending",
+        "pending_area_s",
+        "pool",
+        "priority",
+        "ready",
+        "ready_area_s",
+        "run_s",
+        "stages",
+        "starting",
+        "touched_s",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +127,7 @@ class PodGroup:
         self.stages = stages
         self.cached_ratio = cached_ratio
         self.run_s = run_s  # None: runs until it is deleted
+        self.owner: Owner | None = None  # None: nobody counts what a deletion costs
         self.bench = bench
         self.next_draw = 0
         self.pending: dict[int, Pod] = {}
@@ -205,6 +229,13 @@ class PodGroup:
         self.pool.release(pod, at_s)
         if self.run_s is None:
             self.bench.log.add(at_s, "pod_deleted", workload=self.key, pool=self.pool.name, count=1)
+
+    def evict(self, pod: Pod, at_s: float) -> None:
+        """The pod's node is drained: it goes, and its owner makes another at its next look."""
+        if self.owner is None:
+            self.delete(pod, at_s)
+        else:
+            self.owner.delete([pod], at_s)
 
     def _note_passage(self, pod: Pod, at_s: float, *, censored: bool) -> None:
         stage = self.stages[pod.stage].name

@@ -134,8 +134,10 @@ class WorkloadScenario(Part):
 class PoolScenario(Part):
     """One node pool. ``static_nodes`` stand from the start and are never consolidated; ``max_nodes`` counts them too.
 
-    ``consolidate_after_s``: a node without pods is deleted after this. ``stages``: from the request to allocatable, in
-    order; a node costs from its request on (the launch was accepted then) until it is deleted.
+    ``consolidate_after_s``: a node without pods is deleted after this; with ``consolidation: underutilised`` (Cluster
+    Autoscaler only) so is one under half used whose pods fit elsewhere: they are evicted and start anew. ``stages``:
+    from the request to allocatable, in order; a node costs from its request on (the launch was accepted then) until it
+    is deleted.
     """
 
     name: str = Field(min_length=1)
@@ -144,6 +146,7 @@ class PoolScenario(Part):
     static_nodes: int = Field(default=0, ge=0)
     max_nodes: int = Field(ge=1, le=20_000)
     autoscaler: Literal["karpenter", "cluster-autoscaler"] = "karpenter"
+    consolidation: Literal["when_empty", "underutilised"] = "when_empty"
     consolidate_after_s: float = Field(default=600, ge=0)
     scheduling: Literal["most_allocated", "least_allocated"] = "most_allocated"
     stages: tuple[StageScenario, ...] = Field(min_length=1)
@@ -152,6 +155,8 @@ class PoolScenario(Part):
     def _consistent(self) -> "PoolScenario":
         if self.static_nodes > self.max_nodes:
             raise ValueError(f"static_nodes {self.static_nodes} is above max_nodes {self.max_nodes}")
+        if self.consolidation == "underutilised" and self.autoscaler != "cluster-autoscaler":
+            raise ValueError("consolidation underutilised is played for autoscaler cluster-autoscaler only")
         names = [stage.name for stage in self.stages]
         if len(set(names)) < len(names) or "ready" in names:
             raise ValueError(f"stage names {names} must differ, and none may be 'ready'")

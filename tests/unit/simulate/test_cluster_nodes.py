@@ -6,6 +6,7 @@ import pytest
 
 from leadtime.domain.refs import WorkloadRef
 from leadtime.simulate.cluster import SimulatedCluster
+from leadtime.simulate.scenario import Scenario
 
 Build = Callable[..., SimulatedCluster]
 CHAT = WorkloadRef(namespace="serving", name="chat")
@@ -181,3 +182,44 @@ def test_most_allocated_fills_a_node_and_least_allocated_spreads(small_cluster: 
     spread = small_cluster([28.0], workload={"min_replicas": 3}, pool={"scheduling": "least_allocated"})
     assert sorted(len(node.pods) for node in full.pools["gpu"].nodes.values()) == [0, 3]
     assert sorted(len(node.pods) for node in spread.pools["gpu"].nodes.values()) == [1, 2]
+
+
+def test_cluster_autoscaler_drains_a_node_under_half_used_and_its_pod_starts_anew(
+    small_cluster: Callable[..., SimulatedCluster], start_s: int
+) -> None:
+    # 9 pods stand: 4 + 4 on the static nodes, 1 on a third. 49 requests/s want 49 / (10 · 0.7) = 7: after 300 s two go
+    # from the full nodes (most siblings first), 3 + 3 + 1. The third node is a quarter used and its pod fits elsewhere:
+    # 120 s later it is drained, and the pod starts again on a static node.
+    cluster = small_cluster(
+        [49.0],
+        workload={"initial_replicas": 9},
+        pool={"autoscaler": "cluster-autoscaler", "consolidation": "underutilised"},
+    )
+    pool, group = cluster.pools["gpu"], cluster.works["serving/chat"].group
+    assert len(pool.nodes) == 3
+    cluster.advance(start_s + 405)
+    assert (len(pool.nodes), group.total) == (3, 7)
+    cluster.advance(start_s + 465)
+    assert (len(pool.nodes), len(group.ready), len(group.starting)) == (2, 6, 1)
+    cluster.advance(start_s + 510)
+    assert len(group.ready) == 7
+    run = cluster.collect("hpa").workloads["serving/chat"]
+    assert int(run.deleted.sum()) == 3  # two by the HPA, one by the drain
+
+
+def test_a_node_that_holds_a_buffers_room_is_not_drained(
+    small_cluster: Callable[..., SimulatedCluster], start_s: int
+) -> None:
+    cluster = small_cluster(
+        [49.0],
+        workload={"initial_replicas": 9},
+        pool={"autoscaler": "cluster-autoscaler", "consolidation": "underutilised"},
+    )
+    cluster.set_buffer(WorkloadRef(namespace="serving", name="chat"), "gpu", 5, start_s + 3600)
+    cluster.advance(start_s + 1200)
+    assert len(cluster.pools["gpu"].nodes) == 3
+
+
+def test_draining_is_refused_for_an_autoscaler_that_does_not_play_it(small_scenario: Callable[..., Scenario]) -> None:
+    with pytest.raises(ValueError, match="cluster-autoscaler only"):
+        small_scenario(pool={"consolidation": "underutilised"})
