@@ -8,7 +8,7 @@ other world.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ IntColumn = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLife:
-    """One node: ordered (perhaps before the span), allocatable, deleted. ``draw`` is None where it stood at the start."""
+    """One node: ordered (perhaps before the span), allocatable, deleted. ``draw`` None: it stood at the start."""
 
     slot: int
     ordered_s: float
@@ -136,13 +136,21 @@ def plan(
     pods: list[PodLife] = []
     draw = start.next_pod_draw
     for spell in _spells(need, start, typical):
-        startup = 0.0
-        if not spell.standing:
-            startup = pod_startup_s(draw)
-            draw += 1
+        if spell.standing:
+            pods.append(_standing_pod(spell, start))
+            continue
+        startup = pod_startup_s(draw)
+        draw += 1
         bound = max(float(start.start_s), spell.start_s - startup)
         pods.append(PodLife(level=spell.level, bound_s=bound, ready_s=bound + startup, deleted_s=spell.end_s))
     return _with_nodes(pods, start, node_startup_s)
+
+
+def _standing_pod(spell: _Spell, start: OracleStart) -> PodLife:
+    """The life of a pod that was bound when the span began; the lowest levels are those that were Ready."""
+    late = spell.level - start.ready_pods - 1
+    ready = float(start.start_s) if late < 0 else start.starting_ready_s[late]
+    return PodLife(level=spell.level, bound_s=float(start.start_s), ready_s=ready, deleted_s=spell.end_s)
 
 
 def _with_nodes(pods: Sequence[PodLife], start: OracleStart, node_startup_s: Callable[[int], float]) -> OraclePlan:
@@ -156,7 +164,8 @@ def _with_nodes(pods: Sequence[PodLife], start: OracleStart, node_startup_s: Cal
     ]
     bound: list[PodLife] = [pod for slot in range(start.static_nodes) for pod in by_slot.get(slot, [])]
     draw = start.next_node_draw
-    for slot in range(start.static_nodes, max([start.standing_nodes, *(s + 1 for s in by_slot)])):
+    on_hand = start.standing_nodes + len(start.arriving)
+    for slot in range(start.static_nodes, max([on_hand, *(s + 1 for s in by_slot)])):
         if slot >= start.max_nodes:
             break
         lives, draw = _node_lives(slot, by_slot.get(slot, []), start, node_startup_s, draw)
@@ -174,6 +183,9 @@ def _node_lives(
     if slot < start.standing_nodes:
         gone = float(start.start_s) + start.release_after_s
         lives.append(NodeLife(slot=slot, ordered_s=start.start_s, ready_s=start.start_s, deleted_s=gone, draw=None))
+    elif slot < start.standing_nodes + len(start.arriving):
+        node = start.arriving[slot - start.standing_nodes]
+        lives.append(replace(node, slot=slot, deleted_s=node.ready_s + start.release_after_s))
     for pod in sorted(pods, key=lambda pod: pod.bound_s):
         startup = node_startup_s(draw)
         free_again = min(pod.deleted_s + start.release_after_s, float(start.end_s))

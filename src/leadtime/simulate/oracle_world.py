@@ -11,8 +11,10 @@ import numpy as np
 
 from leadtime.scorecard.run import FloatColumn, IntColumn, PoolRun, RunEvent, WorkloadRun, WorldRun
 from leadtime.simulate.cluster import SimulatedCluster
-from leadtime.simulate.cluster_workload import STAYED_LOOKBACK_S, STAYED_RATIO
+from leadtime.simulate.cluster_nodes import NodePool
+from leadtime.simulate.cluster_workload import STAYED_LOOKBACK_S, STAYED_RATIO, Workload
 from leadtime.simulate.oracle import NodeLife, OraclePlan, OracleStart, counts_per_second, needed_pods, plan
+from leadtime.simulate.pods import Node, Pod
 from leadtime.simulate.queueing import FluidQueue
 from leadtime.simulate.recorder import WorkloadColumns
 
@@ -37,19 +39,7 @@ def run_oracle(cluster: SimulatedCluster, *, end_s: int) -> OracleWorld:
         raise ValueError(f"running the oracle: it is defined for one workload, this scenario has {len(cluster.works)}")
     key, work = next(iter(cluster.works.items()))
     pool = cluster.pools[work.scenario.pool]
-    start = OracleStart(
-        start_s=cluster.now_s,
-        end_s=end_s,
-        step_s=cluster.scenario.step_s,
-        ready_pods=len(work.group.ready),
-        next_pod_draw=work.group.next_draw,
-        next_node_draw=pool.next_draw,
-        standing_nodes=sum(1 for node in pool.nodes.values() if node.stage >= len(pool.stages)),
-        static_nodes=pool.scenario.static_nodes,
-        max_nodes=pool.scenario.max_nodes,
-        pods_per_node=pool.scenario.gpus_per_node // work.scenario.gpus_per_pod,
-        release_after_s=pool.scenario.consolidate_after_s + SETTLE_S,
-    )
+    start = _start(cluster, work, pool, end_s)
     first = (start.start_s - cluster.demand[key].start_s) // start.step_s
     rps = cluster.demand[key].rps[first : first + (end_s - start.start_s) // start.step_s]
     made = _plan_at(cluster, rps, start, TARGET_RATIO)
@@ -62,6 +52,44 @@ def run_oracle(cluster: SimulatedCluster, *, end_s: int) -> OracleWorld:
     )
     full_s = sum(min(pod.deleted_s, end_s) - pod.bound_s for pod in bare.pods)
     return OracleWorld(run=run, pod_hours_at_full_utilisation=full_s / 3600.0)
+
+
+def _start(cluster: SimulatedCluster, work: Workload, pool: NodePool, end_s: int) -> OracleStart:
+    """What every world begins with: what stands, and what is already on its way."""
+    return OracleStart(
+        start_s=cluster.now_s,
+        end_s=end_s,
+        step_s=cluster.scenario.step_s,
+        ready_pods=len(work.group.ready),
+        next_pod_draw=work.group.next_draw,
+        next_node_draw=pool.next_draw,
+        standing_nodes=sum(1 for node in pool.nodes.values() if node.stage >= len(pool.stages)),
+        static_nodes=pool.scenario.static_nodes,
+        max_nodes=pool.scenario.max_nodes,
+        pods_per_node=pool.scenario.gpus_per_node // work.scenario.gpus_per_pod,
+        release_after_s=pool.scenario.consolidate_after_s + SETTLE_S,
+        starting_ready_s=tuple(sorted(_ready_s(pod) for pod in work.group.starting.values())),
+        arriving=tuple(sorted((_arriving(cluster, node) for node in pool.arriving.values()), key=_node_ready_s)),
+    )
+
+
+def _ready_s(pod: Pod) -> float:
+    """When a starting pod will be Ready: the rest of its stages, as its group will draw them."""
+    at_s, cached = pod.stage_began_s, pod.node is not None and pod.group.key in pod.node.images
+    for stage in range(pod.stage, len(pod.group.stages)):
+        at_s += pod.group.stage_s(stage, pod.draw or 0, at_s, cached=cached)
+    return at_s
+
+
+def _arriving(cluster: SimulatedCluster, node: Node) -> NodeLife:
+    """A node on its way, with the instant it will be allocatable."""
+    draw = node.draw or 0
+    ready_s = node.requested_s + cluster.node_startup_s(node.pool.name, draw, node.requested_s)
+    return NodeLife(slot=0, ordered_s=node.requested_s, ready_s=ready_s, deleted_s=ready_s, draw=draw)
+
+
+def _node_ready_s(node: NodeLife) -> float:
+    return node.ready_s
 
 
 def _plan_at(cluster: SimulatedCluster, rps: FloatColumn, start: OracleStart, target_ratio: float) -> OraclePlan:
@@ -217,5 +245,5 @@ def _events(cluster: SimulatedCluster, made: OraclePlan, start: OracleStart) -> 
     return tuple(
         RunEvent(at_s=at_s, kind=kind, workload=key, pool=work.scenario.pool, count=count)
         for (at_s, kind), count in sorted(found.items())
-        if at_s < start.end_s
+        if start.start_s <= at_s < start.end_s
     )
