@@ -14,6 +14,7 @@ from leadtime.domain.errors import BadScenario, WrongUse
 from leadtime.domain.time_window import rfc3339
 from leadtime.policy.schema import Policy
 from leadtime.simulate.demand_trace import DemandTrace
+from leadtime.simulate.oracle import needed_pods
 from leadtime.simulate.publish import Telling, publish
 from leadtime.simulate.report import encode_report
 from leadtime.simulate.scenario import Scenario, load
@@ -21,6 +22,7 @@ from leadtime.simulate.worlds import Replay
 from leadtime.sources.demand_file import DemandFile, read_demand
 
 MINUTE_S = 60
+INITIAL_S = 300  # of demand that the pods standing at the start are sized by
 
 
 def run(options: ReplayOptions) -> None:
@@ -52,6 +54,7 @@ def _scenario(options: ReplayOptions) -> Scenario:
 
 def _replay(options: ReplayOptions, policy: Policy, scenario: Scenario, file: DemandFile) -> Replay:
     trace = on_grid(file, scenario.step_s)
+    scenario = _standing(scenario, trace)
     tick_s = policy.loop.tick_s
     scored_from_s = trace.start_s + int(options.warm_up.total_seconds()) // tick_s * tick_s
     end_s = trace.start_s + (trace.end_s - trace.start_s) // tick_s * tick_s
@@ -70,6 +73,22 @@ def _replay(options: ReplayOptions, policy: Policy, scenario: Scenario, file: De
         end_s=end_s,
         kill_at_s=_kill_at_s(options, scored_from_s, end_s),
     )
+
+
+def _standing(scenario: Scenario, trace: DemandTrace) -> Scenario:
+    """The cluster begins with the pods its first demand needs: it did not start with the recording."""
+    work = scenario.workloads[0]
+    if work.initial_replicas is not None:
+        return scenario
+    first = needed_pods(
+        trace.rps[: INITIAL_S // trace.step_s],
+        capacity_per_pod_rps=work.capacity_per_pod_rps,
+        target_ratio=work.hpa.target_ratio,
+        min_replicas=work.min_replicas,
+        max_replicas=work.max_replicas,
+    )
+    begun = work.model_copy(update={"initial_replicas": int(first.max())})
+    return scenario.model_copy(update={"workloads": (begun,)})
 
 
 def _kill_at_s(options: ReplayOptions, scored_from_s: int, end_s: int) -> int | None:
@@ -92,8 +111,6 @@ def on_grid(file: DemandFile, step_s: int) -> DemandTrace:
     """
     start_s, bucket_s = file.start.timestamp(), file.step_s
     values = np.asarray(file.values, dtype=np.float64)
-    if bucket_s < step_s:
-        return _averaged(values, start_s, bucket_s, step_s)
     first_s = int(-(-start_s // MINUTE_S) * MINUTE_S)
     last_s = int((start_s + bucket_s * len(values)) // MINUTE_S * MINUTE_S)
     if last_s <= first_s:
@@ -101,24 +118,22 @@ def on_grid(file: DemandFile, step_s: int) -> DemandTrace:
             "demand-too-short", f"reading {Path(file.path).name}", "it covers less than one whole minute",
             "give a longer series",
         )  # fmt: skip
-    at_s = np.arange(first_s, last_s, step_s)
-    return DemandTrace(start_s=first_s, step_s=step_s, rps=values[((at_s - start_s) // bucket_s).astype(np.int64)])
+    if bucket_s < step_s:
+        begins_s = start_s + bucket_s * np.arange(len(values))
+        rps = _averaged(values, (begins_s - first_s) // step_s, (last_s - first_s) // step_s)
+    else:
+        at_s = np.arange(first_s, last_s, step_s)
+        rps = values[((at_s - start_s) // bucket_s).astype(np.int64)]
+    return DemandTrace(start_s=first_s, step_s=step_s, rps=rps)
 
 
-def _averaged(values: np.ndarray, start_s: float, bucket_s: int, step_s: int) -> DemandTrace:
-    """Mean of the buckets that begin within each step; a step with a missing bucket is missing."""
-    begins_s = start_s + bucket_s * np.arange(len(values))
-    first_s = int(-(-start_s // MINUTE_S) * MINUTE_S)
-    index = ((begins_s - first_s) // step_s).astype(np.int64)
-    keep = index >= 0
-    steps = (int(index[-1]) + 1) // (MINUTE_S // step_s) * (MINUTE_S // step_s)
-    keep &= index < steps
-    sums = np.bincount(index[keep], weights=values[keep], minlength=steps)
-    counts = np.bincount(index[keep], minlength=steps)
-    with np.errstate(invalid="ignore"):
-        return DemandTrace(
-            start_s=first_s, step_s=step_s, rps=np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-        )
+def _averaged(values: np.ndarray, step_of: np.ndarray, steps: int) -> np.ndarray:
+    """Mean of the buckets that begin within each step (``step_of``); a step with a missing bucket is missing."""
+    keep = (step_of >= 0) & (step_of < steps)
+    index = step_of[keep].astype(np.int64)
+    sums = np.bincount(index, weights=values[keep], minlength=steps)
+    counts = np.bincount(index, minlength=steps)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def _about(file: DemandFile) -> dict[str, object]:
