@@ -59,6 +59,7 @@ class PoolState:
     arriving_gpus: int  # on nodes requested and not allocatable yet
     empty_nodes: int  # ready nodes without any pod of a workload
     consolidation_offered: bool
+    drain_below_ratio: float | None = None  # nodes used less than this are drained; None: only empty ones go
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

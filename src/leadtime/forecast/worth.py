@@ -21,11 +21,15 @@ class ShadowRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanScore:
-    """What one plan would have given: minutes short of capacity, pod-hours against the HPA's."""
+    """What one plan would have given: minutes short of capacity, pod-hours against the HPA's.
+
+    ``days_better``: days of the record, counted back from its end, on which it was short for fewer minutes.
+    """
 
     name: str
     shortfall_minutes: int
     pod_hours_ratio_to_hpa: float
+    days_better: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,8 @@ class Worth:
 
 MIN_FEWER_RATIO = 0.05  # a plan must save a twentieth of the shortfall …
 MIN_FEWER_MINUTES = 2  # … and two minutes, or it is luck
+MIN_DAYS_BETTER = 3  # two bad days are two incidents, three a pattern; a younger record must be bad on every day
+DAY_S = 86_400
 NOT_SERVED_RATIO = 0.001  # DESIGN §6: a minute is short when more than 0.1 % goes unserved
 
 
@@ -53,16 +59,21 @@ def judge_worth(record: ShadowRecord, *, capacity_per_pod: float, pod_lead_s: fl
     for name, floor in record.plans.items():
         if len(floor) != len(record.demand) or len(record.hpa_wanted) != len(record.demand):
             raise ValueError(f"judging plan {name}: {len(floor)} floors, {len(record.demand)} minutes of demand")
-    hpa = _score("hpa", record, None, capacity_per_pod, pod_lead_s)
-    scores = tuple(_score(n, record, f, capacity_per_pod, pod_lead_s) for n, f in sorted(record.plans.items()))
+    alone = _short(record, None, capacity_per_pod, pod_lead_s)
+    hpa = _score("hpa", record, None, alone, alone)
+    scores = tuple(
+        _score(name, record, floor, _short(record, floor, capacity_per_pod, pod_lead_s), alone)
+        for name, floor in sorted(record.plans.items())
+    )
     affordable = [s for s in scores if s.pod_hours_ratio_to_hpa <= 1.0 + max_extra_ratio]
     best = min(affordable, key=lambda s: (s.shortfall_minutes, s.pod_hours_ratio_to_hpa), default=None)
-    act, sentence = _verdict(hpa, best, scores, max_extra_ratio)
+    days = min(MIN_DAYS_BETTER, max(1, len(record.demand) * record.step_s // DAY_S))
+    act, sentence = _verdict(hpa, best, scores, max_extra_ratio, days)
     return Worth(act=act, plan=best.name if act and best else None, sentence=sentence, per_plan=(hpa, *scores))
 
 
 def _verdict(
-    hpa: PlanScore, best: PlanScore | None, scores: tuple[PlanScore, ...], max_extra_ratio: float
+    hpa: PlanScore, best: PlanScore | None, scores: tuple[PlanScore, ...], max_extra_ratio: float, days: int
 ) -> tuple[bool, str]:
     if best is None:
         cheapest = min((s.pod_hours_ratio_to_hpa for s in scores), default=float("nan"))
@@ -77,20 +88,48 @@ def _verdict(
     )
     if fewer < MIN_FEWER_MINUTES or fewer < MIN_FEWER_RATIO * hpa.shortfall_minutes:
         return False, f"prediction does not pay here: the best plan, {best.name}, gives {numbers}"
+    if best.days_better < days:
+        return False, (
+            f"prediction does not pay here: plan {best.name} gives {numbers}, on {best.days_better} of its days; "
+            "fewer than three are incidents, not a pattern"
+        )
     return True, f"prediction pays: plan {best.name} gives {numbers}"
 
 
-def _score(
-    name: str, record: ShadowRecord, floor: FloatColumn | None, capacity_per_pod: float, pod_lead_s: float
-) -> PlanScore:
+def _wanted(record: ShadowRecord, floor: FloatColumn | None) -> FloatColumn:
     hpa = np.asarray(record.hpa_wanted, dtype=float)
-    wanted = hpa if floor is None else np.fmax(hpa, floor)
-    delay = int(-(-pod_lead_s // record.step_s))
-    short = record.demand * (1.0 - NOT_SERVED_RATIO) > ready_after(wanted, delay) * capacity_per_pod
-    ratio = float(np.nansum(wanted) / np.nansum(hpa)) if np.nansum(hpa) > 0 else 1.0
+    return hpa if floor is None else np.asarray(np.fmax(hpa, floor), dtype=float)
+
+
+def _short(
+    record: ShadowRecord, floor: FloatColumn | None, capacity_per_pod: float, pod_lead_s: float
+) -> npt.NDArray[np.bool_]:
+    """Which steps are short of capacity; a step without a demand value never is."""
+    ready = ready_after(_wanted(record, floor), int(-(-pod_lead_s // record.step_s)))
+    return np.asarray(record.demand * (1.0 - NOT_SERVED_RATIO) > ready * capacity_per_pod, dtype=np.bool_)
+
+
+def _score(
+    name: str,
+    record: ShadowRecord,
+    floor: FloatColumn | None,
+    short: npt.NDArray[np.bool_],
+    alone: npt.NDArray[np.bool_],
+) -> PlanScore:
+    total = np.nansum(record.hpa_wanted)
     return PlanScore(
-        name=name, shortfall_minutes=int(np.sum(short) * record.step_s // 60), pod_hours_ratio_to_hpa=ratio
+        name=name,
+        shortfall_minutes=int(np.sum(short) * record.step_s // 60),
+        pod_hours_ratio_to_hpa=float(np.nansum(_wanted(record, floor)) / total) if total > 0 else 1.0,
+        days_better=int(np.sum(_by_day(short, record.step_s) < _by_day(alone, record.step_s))),
     )
+
+
+def _by_day(short: npt.NDArray[np.bool_], step_s: int) -> npt.NDArray[np.int64]:
+    """Short steps of each day, the newest day first."""
+    steps = max(1, DAY_S // step_s)
+    newest_first = short[::-1].astype(np.int64)
+    return np.asarray(np.add.reduceat(newest_first, np.arange(0, max(1, len(short)), steps)), dtype=np.int64)
 
 
 def ready_after(wanted: FloatColumn, delay_steps: int) -> FloatColumn:

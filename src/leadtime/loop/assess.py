@@ -19,6 +19,7 @@ from leadtime.loop.choose import Chosen, choose
 from leadtime.loop.hpa_shadow import follow
 from leadtime.loop.memory import LogRows, RecentNeeds, WorkloadMemory
 from leadtime.loop.observe import Observed
+from leadtime.loop.places import PoolShape
 from leadtime.policy.schema import Policy
 from leadtime.propose import plan as planning
 from leadtime.propose.context import DataStanding, DemandReading
@@ -121,13 +122,14 @@ def _outlook(
 def _chosen(
     state: WorkloadState, pool: PoolState, memory: WorkloadMemory, ahead: Outlook, *, as_of: datetime, policy: Policy
 ) -> Chosen:
-    fits = pods_per_node(state, pool)
-    return choose(state, memory, ahead.path, ahead.lead, as_of=as_of, policy=policy, pods_per_node=fits)
+    shape = pool_shape(state, pool)
+    return choose(state, memory, ahead.path, ahead.lead, as_of=as_of, policy=policy, shape=shape)
 
 
-def pods_per_node(state: WorkloadState, pool: PoolState) -> int:
-    """Pods of this size that fit on one empty node; 1 where GPUs do not tell."""
-    return max(1, pool.gpus_per_node // state.gpus_per_pod) if state.gpus_per_pod > 0 else 1
+def pool_shape(state: WorkloadState, pool: PoolState) -> PoolShape:
+    """What a node of ``pool`` is for pods of this size; one pod a node where GPUs do not tell."""
+    fits = max(1, pool.gpus_per_node // state.gpus_per_pod) if state.gpus_per_pod > 0 else 1
+    return PoolShape(pods_per_node=fits, drain_below_ratio=pool.drain_below_ratio)
 
 
 def sizing(state: WorkloadState, lead: LeadTime, policy: Policy) -> Sizing:

@@ -6,6 +6,7 @@ may not act takes its three path plans out of the race; the steady headrooms sta
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from math import inf
 
 from leadtime.domain.demand import DemandPath
 from leadtime.domain.evidence import Explanation
@@ -16,6 +17,7 @@ from leadtime.domain.snapshot import WorkloadState
 from leadtime.forecast import worth
 from leadtime.forecast.worth import PlanScore, Worth
 from leadtime.loop.memory import Judged, WorkloadMemory
+from leadtime.loop.places import PoolShape
 from leadtime.loop.record import Comparable, comparable
 from leadtime.policy.schema import Policy
 from leadtime.propose.plan import HEADROOM_PLANS, ROOM_PLAN
@@ -24,6 +26,9 @@ from leadtime.propose.targets import PlanChoice
 JUDGE_EVERY = timedelta(days=1)
 JUDGE_AGAIN_AFTER = timedelta(hours=1)  # when the model may act that might not before, or the other way round
 DAY_S = 86_400
+ANY_POOL = PoolShape()
+# The record estimates a plan's pod-hours no better than this; the guard's account holds what is really spent.
+ESTIMATE_RATIO = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +47,9 @@ def choose(
     *,
     as_of: datetime,
     policy: Policy,
-    pods_per_node: int = 1,
+    shape: PoolShape = ANY_POOL,
 ) -> Chosen:
-    """Follow the standing verdict, or judge again when it is due. ``pods_per_node``: that fit on one node."""
+    """Follow the standing verdict, or judge again when it is due. ``shape``: of the pool's nodes."""
     if isinstance(path, Missing):
         why = Explanation(
             reason=Reason.HISTORY_TOO_SHORT, sentence=f"there is no forecast: {path.source}: {path.reason}"
@@ -56,7 +61,7 @@ def choose(
     if _due(memory.judged, as_of, may_act=path.may_act):
         judged = judge(
             workload, memory, lead,
-            as_of=as_of, policy=policy, may_act=path.may_act, pods_per_node=pods_per_node,
+            as_of=as_of, policy=policy, may_act=path.may_act, shape=shape,
         )  # fmt: skip
         memory = replace(memory, judged=judged)
     return Chosen(choice=_standing(memory, path), memory=memory)
@@ -70,7 +75,7 @@ def judge(
     as_of: datetime,
     policy: Policy,
     may_act: bool,
-    pods_per_node: int,
+    shape: PoolShape,
 ) -> Judged:
     """Let every plan that may run compete on the record (forecast.worth), and take the one worth most.
 
@@ -78,29 +83,31 @@ def judge(
     (policy.scaling.min_minutes_saved_per_percent). At price 1, eight minutes a day for 3 % more are worth 5, ten for
     12 % are worth less than nothing.
     """
-    compared = comparable(memory.log, workload, lead, policy, paths_may_act=may_act, pods_per_node=pods_per_node)
+    compared = comparable(memory.log, workload, lead, policy, paths_may_act=may_act, shape=shape)
     record = compared.record
     verdict = worth.judge_worth(
         record,
         capacity_per_pod=workload.capacity_per_pod,
         pod_lead_s=lead.pod_p50_s,
-        max_extra_ratio=policy.scaling.max_extra_pod_hours_ratio,
+        max_extra_ratio=policy.scaling.max_extra_pod_hours_ratio + ESTIMATE_RATIO,
     )
     days = len(record.demand) * record.step_s / DAY_S
     best = _best(verdict, days, policy) if verdict.act else None
     if best is None:
-        return _room_or_nothing(compared, _no_plan_pays(verdict, days, policy), as_of, policy, may_act=may_act)
+        told = _no_plan_pays(verdict, days, policy)
+        saves = _room_saves(compared, workload, lead)
+        return _room_or_nothing(compared, told, as_of, policy, may_act=may_act, saves=saves)
     reason = Reason.STEADY_HEADROOM if best.name in HEADROOM_PLANS else Reason.FORECAST_ABOVE_READY
     text = f"acting pays: plan {best.name} would have left {_numbers(best, verdict.per_plan[0], days)}"
     return Judged(plan=best.name, why=Explanation(reason=reason, sentence=text), at=as_of, model_might_act=may_act)
 
 
 def _room_or_nothing(
-    compared: Comparable, no_plan_pays: str, as_of: datetime, policy: Policy, *, may_act: bool
+    compared: Comparable, no_plan_pays: str, as_of: datetime, policy: Policy, *, may_act: bool, saves: bool
 ) -> Judged:
-    """When no plan of floors pays: keep nodes ahead if they cost little, since they cost no pods; else stand back."""
+    """When no plan of floors pays: keep nodes ahead if that helps and costs little, since it takes no pods."""
     ratio = compared.room_node_hours_ratio
-    if ratio is None or ratio > 1 + policy.scaling.max_extra_pod_hours_ratio:
+    if not saves or ratio is None or ratio > 1 + policy.scaling.max_extra_pod_hours_ratio:
         why = Explanation(reason=Reason.PREDICTION_DOES_NOT_PAY, sentence=no_plan_pays)
         return Judged(plan=None, why=why, at=as_of, model_might_act=may_act)
     text = (
@@ -111,9 +118,19 @@ def _room_or_nothing(
     return Judged(plan=ROOM_PLAN, why=why, at=as_of, model_might_act=may_act)
 
 
+def _room_saves(compared: Comparable, workload: WorkloadState, lead: LeadTime) -> bool:
+    """True when nodes ahead alone would have saved minutes on the record, on more days than one."""
+    if compared.room is None:
+        return False
+    verdict = worth.judge_worth(
+        compared.room, capacity_per_pod=workload.capacity_per_pod, pod_lead_s=lead.pod_p50_s, max_extra_ratio=inf
+    )
+    return verdict.act
+
+
 def _best(verdict: Worth, days: float, policy: Policy) -> PlanScore | None:
     """The affordable plan with the highest worth above zero; the cheaper of equals."""
-    hpa, most = verdict.per_plan[0], 1 + policy.scaling.max_extra_pod_hours_ratio
+    hpa, most = verdict.per_plan[0], 1 + policy.scaling.max_extra_pod_hours_ratio + ESTIMATE_RATIO
     paying = [
         plan
         for plan in verdict.per_plan[1:]
@@ -131,6 +148,8 @@ def _net_minutes(plan: PlanScore, hpa: PlanScore, days: float, policy: Policy) -
     saved = hpa.shortfall_minutes - plan.shortfall_minutes
     if saved < worth.MIN_FEWER_MINUTES or saved < worth.MIN_FEWER_RATIO * hpa.shortfall_minutes:
         return -1.0
+    if plan.days_better < min(worth.MIN_DAYS_BETTER, max(1.0, days)):
+        return -1.0
     extra_percent = max(0.0, plan.pod_hours_ratio_to_hpa - 1) * 100
     return saved / days - policy.scaling.min_minutes_saved_per_percent * extra_percent
 
@@ -138,7 +157,7 @@ def _net_minutes(plan: PlanScore, hpa: PlanScore, days: float, policy: Policy) -
 def _no_plan_pays(verdict: Worth, days: float, policy: Policy) -> str:
     if not verdict.act:
         return verdict.sentence
-    hpa, most = verdict.per_plan[0], 1 + policy.scaling.max_extra_pod_hours_ratio
+    hpa, most = verdict.per_plan[0], 1 + policy.scaling.max_extra_pod_hours_ratio + ESTIMATE_RATIO
     affordable = [plan for plan in verdict.per_plan[1:] if plan.pod_hours_ratio_to_hpa <= most]
     best = max(affordable, key=lambda plan: (_net_minutes(plan, hpa, days, policy), plan.name))
     return (

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]
 
+DRAINS_PER_STEP = 6  # Cluster Autoscaler drains one node a scan of ten seconds
 EMPTY_STEPS = 10  # Karpenter's and Cluster Autoscaler's usual ten minutes, in steps of a minute
 
 
@@ -24,15 +25,23 @@ class Placed:
     node_steps: int
 
 
-def placed(wanted: Column, ordered: Column, *, node_steps: int, pods_per_node: int, fixed_nodes: int) -> Placed:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolShape:
+    """Pods of one size that fit on a node, and below which use a node is drained (None: only empty nodes go)."""
+
+    pods_per_node: int = 1
+    drain_below_ratio: float | None = None
+
+
+def placed(wanted: Column, ordered: Column, *, node_steps: int, shape: PoolShape, fixed_nodes: int) -> Placed:
     """Pods of ``wanted`` that are bound, step by step; the first step begins with a place for every pod.
 
     ``ordered``: pods for which nodes are asked (those wanted, and room beside them); nodes come ``node_steps`` later.
     ``fixed_nodes`` are never removed.
     """
     first = int(max(wanted[0], ordered[0])) if len(wanted) else 0
-    pool = _Pool(pods_per_node=pods_per_node, fixed_nodes=fixed_nodes)
-    pool.by_pods[0] = max(fixed_nodes, -(-first // pods_per_node))
+    pool = _Pool(pods_per_node=shape.pods_per_node, fixed_nodes=fixed_nodes, drain_below_ratio=shape.drain_below_ratio)
+    pool.by_pods[0] = max(fixed_nodes, -(-first // shape.pods_per_node))
     bound = np.empty(len(wanted))
     asked = zip(wanted.tolist(), ordered.tolist(), strict=True)
     nodes = 0
@@ -48,11 +57,13 @@ class _Pool:
 
     pods_per_node: int
     fixed_nodes: int
+    drain_below_ratio: float | None = None
     by_pods: list[int] = field(default_factory=list)
     bound: int = 0
     nodes: int = 0
     arrivals: deque[int] = field(default_factory=deque)  # the step at which each node on its way is there
     idle_steps: int = 0
+    drain_steps: int = 0
 
     def __post_init__(self) -> None:
         self.by_pods = [0] * (self.pods_per_node + 1)
@@ -76,8 +87,32 @@ class _Pool:
         if self.idle_steps > EMPTY_STEPS:
             self.by_pods[0] -= spare
             self.idle_steps = 0
+        if self.drain_below_ratio is not None:
+            self._drain(max(needed, self.fixed_nodes), self.drain_below_ratio)
         self.nodes = sum(self.by_pods) + len(self.arrivals)
         return self.bound
+
+    def _drain(self, keep_nodes: int, below_ratio: float) -> None:
+        """Nodes used less than ``below_ratio`` whose pods fit elsewhere go after ten minutes, one in ten seconds."""
+        self.drain_steps = self.drain_steps + 1 if self._drainable(keep_nodes, below_ratio) else 0
+        if self.drain_steps <= EMPTY_STEPS:
+            return
+        for _ in range(DRAINS_PER_STEP):
+            held = self._drainable(keep_nodes, below_ratio)
+            if not held:
+                return
+            self.by_pods[held] -= 1
+            self.bound -= held
+            self._bind(held)
+
+    def _drainable(self, keep_nodes: int, below_ratio: float) -> int:
+        """Pods on the least used node that may be drained; 0 when there is none."""
+        nodes = sum(self.by_pods)
+        if nodes <= keep_nodes:
+            return 0
+        held = next((n for n in range(1, self.pods_per_node) if self.by_pods[n]), 0)
+        elsewhere = (nodes - 1) * self.pods_per_node - (self.bound - held)
+        return held if held < below_ratio * self.pods_per_node and elsewhere >= held else 0
 
     def _bind(self, pods: int) -> None:
         """To the fullest node that has room."""

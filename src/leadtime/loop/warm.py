@@ -6,7 +6,7 @@ within them the plans are sized every five minutes, which is as often as they ch
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from math import isfinite
+from math import ceil, isfinite
 from typing import Any
 
 from leadtime.domain.lead_time import LeadTime
@@ -21,6 +21,7 @@ from leadtime.loop import observe as observing
 from leadtime.loop.choose import choose
 from leadtime.loop.hpa_shadow import follow
 from leadtime.loop.memory import CLUSTER_KEY, LOOP_KEY, RECORD_DAYS, HpaShadow, LoopMemory, WorkloadMemory
+from leadtime.loop.places import PoolShape
 from leadtime.policy.schema import Policy
 
 STRIDE = 5  # buckets between two sizings of the plans
@@ -56,8 +57,8 @@ def learn(as_of: datetime, source: Source, policy: Policy, state: LoopState) -> 
             continue
         one = _workload(workload, memory, series, state.forecast.get(key), lead, policy=policy)
         pool = next((p for p in snapshot.pools if p.name == workload.pool), None)
-        fits = assessing.pods_per_node(workload, pool) if pool is not None else 1
-        scaling[key] = _judged(workload, one, lead, as_of=as_of, policy=policy, pods_per_node=fits)
+        shape = assessing.pool_shape(workload, pool) if pool is not None else PoolShape()
+        scaling[key] = _judged(workload, one, lead, as_of=as_of, policy=policy, shape=shape)
         beliefs[key] = one.forecast_state
     return replace(state, forecast=beliefs, lead_times={**state.lead_times, CLUSTER_KEY: learned}, scaling=scaling)
 
@@ -71,7 +72,8 @@ def _workload(
     *,
     policy: Policy,
 ) -> Learned:
-    believed = believed if believed is not None else forecast.start()
+    if believed is None:
+        believed, memory = forecast.start(), _begun(workload, memory, series)
     record_from = max(0, len(series.values) - RECORD_DAYS * 86_400 // series.step_s)
     if record_from > 0:
         believed = forecast.warm_up(believed, _part(series, 0, record_from), policy)
@@ -80,6 +82,16 @@ def _workload(
         believed = forecast.observe(believed, part, policy)
         memory = _shadowed(workload, memory, part, believed, lead, policy=policy)
     return Learned(forecast_state=believed, memory=memory)
+
+
+def _begun(workload: WorkloadState, memory: WorkloadMemory, series: Series) -> WorkloadMemory:
+    """The HPA's shadow at the past's first value: what stands today says nothing about the replicas of a week ago."""
+    first = next((value for value in series.values if value is not None and isfinite(value)), None)
+    if first is None:
+        return memory
+    wanted = ceil(first / (workload.hpa_target_ratio * workload.capacity_per_pod) - 1e-9)
+    replicas = min(workload.max_replicas, max(workload.owner_min_replicas, wanted))
+    return replace(memory, hpa=HpaShadow(replicas=replicas))
 
 
 def _part(series: Series, first: int, last: int) -> Series:
@@ -142,9 +154,9 @@ def _shadowed(
 
 
 def _judged(
-    workload: WorkloadState, one: Learned, lead: LeadTime, *, as_of: datetime, policy: Policy, pods_per_node: int
+    workload: WorkloadState, one: Learned, lead: LeadTime, *, as_of: datetime, policy: Policy, shape: PoolShape
 ) -> WorkloadMemory:
     path = forecast.predict(one.forecast_state, workload.ref, as_of, 60, workload.unit, policy)
     if isinstance(path, Missing):
         return one.memory
-    return choose(workload, one.memory, path, lead, as_of=as_of, policy=policy, pods_per_node=pods_per_node).memory
+    return choose(workload, one.memory, path, lead, as_of=as_of, policy=policy, shape=shape).memory

@@ -13,6 +13,7 @@ from leadtime.domain.refs import WorkloadRef
 from leadtime.domain.series import Missing, Series, Unit
 from leadtime.domain.snapshot import Buffer, ClusterSnapshot, Floor, PoolState, QueueState, WorkloadState
 from leadtime.domain.time_window import TimeWindow, from_epoch
+from leadtime.mechanics.node_autoscaler_cluster import CLUSTER_AUTOSCALER
 from leadtime.simulate.cluster import SimulatedCluster
 from leadtime.simulate.cluster_events import Passage
 from leadtime.simulate.cluster_nodes import Cover, NodePool
@@ -115,7 +116,9 @@ def _workload_state(work: Workload, cluster: SimulatedCluster) -> WorkloadState:
 
 def _pool_state(pool: NodePool) -> PoolState:
     gpus = pool.scenario.gpus_per_node
+    drains = pool.scenario.consolidation == "underutilised"
     return PoolState(
+        drain_below_ratio=CLUSTER_AUTOSCALER.utilisation_ratio if drains else None,
         name=pool.name,
         gpus_per_node=gpus,
         max_nodes=pool.scenario.max_nodes,

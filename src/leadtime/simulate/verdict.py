@@ -7,6 +7,8 @@ from leadtime.scorecard.digest import TickDigest
 from leadtime.scorecard.measures import WorkloadScore
 from leadtime.simulate.report import Conclusion, WarmPods
 
+FORESEEN = frozenset({Reason.FORECAST_ABOVE_READY.value, Reason.NODES_NEEDED_AHEAD.value, Reason.STEADY_HEADROOM.value})
+SURGED = frozenset({Reason.SURGE_ABOVE_FORECAST.value})
 RAISES = frozenset({"SetFloor", "SetBuffer"})
 STOOD_BACK = (
     Reason.PREDICTION_DOES_NOT_PAY.value,
@@ -16,12 +18,14 @@ STOOD_BACK = (
 
 
 def conclude(ticks: Sequence[TickDigest], hpa: WorkloadScore, ours: WorkloadScore, equal: WorkloadScore) -> Conclusion:
-    """``act``: leadtime asked for capacity at least once. The sentence compares minutes of shortfall and pod-hours.
+    """``act``: leadtime asked for capacity by a forecast, or answered surges to the users' good.
 
-    Where leadtime stood back the sentence is the reason it gave most often.
+    The sentence compares minutes of shortfall and pod-hours; where leadtime stood back it is the reason it gave most
+    often. Answering a surge is a safety net, not prediction: where nobody was short it does not count as acting.
     """
-    asked = sum(1 for tick in ticks for decision in tick.decisions if decision.action in RAISES and decision.pods)
-    if not asked:
+    foreseen, surged = _asked(ticks, FORESEEN), _asked(ticks, SURGED)
+    helped = ours.unserved_requests < hpa.unserved_requests or ours.shortfall_minutes < hpa.shortfall_minutes
+    if not foreseen and not (surged and (helped or hpa.shortfall_minutes)):
         return Conclusion(act=False, sentence=_why_not(ticks))
     ratio = ours.pod_hours / hpa.pod_hours if hpa.pod_hours else 1.0
     words = (
@@ -31,13 +35,21 @@ def conclude(ticks: Sequence[TickDigest], hpa: WorkloadScore, ours: WorkloadScor
     )
     if ours.shortfall_minutes > hpa.shortfall_minutes:
         return Conclusion(act=True, sentence=f"leadtime made it worse here: {words}.")
-    if ours.shortfall_minutes == hpa.shortfall_minutes and ours.unserved_requests >= hpa.unserved_requests:
-        return Conclusion(act=True, sentence=f"leadtime acted and changed nothing for the users: {words}.")
-    steady = sum(1 for tick in ticks for d in tick.decisions if d.reason == Reason.STEADY_HEADROOM.value)
-    foreseen = sum(1 for tick in ticks for d in tick.decisions if d.reason == Reason.FORECAST_ABOVE_READY.value)
-    if steady > foreseen:
+    if not helped:
+        how = "acted" if foreseen else "answered surges as it saw them"
+        return Conclusion(act=True, sentence=f"leadtime {how} and changed nothing for the users: {words}.")
+    if _count(ticks, Reason.STEADY_HEADROOM) > _count(ticks, Reason.FORECAST_ABOVE_READY):
         return Conclusion(act=True, sentence=f"A steady headroom is what pays here, and leadtime chooses it: {words}.")
     return Conclusion(act=True, sentence=f"leadtime acted: {words}.")
+
+
+def _asked(ticks: Sequence[TickDigest], reasons: frozenset[str]) -> bool:
+    """True when capacity was asked for with one of ``reasons``."""
+    return any(d.reason in reasons and d.action in RAISES and d.pods for tick in ticks for d in tick.decisions)
+
+
+def _count(ticks: Sequence[TickDigest], reason: Reason) -> int:
+    return sum(1 for tick in ticks for d in tick.decisions if d.reason == reason.value)
 
 
 def with_warm_pods(said: Conclusion, warm: WarmPods | None) -> Conclusion:

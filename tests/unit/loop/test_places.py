@@ -4,16 +4,24 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadtime.loop.places import placed
+from leadtime.loop.places import PoolShape, placed
 
 
-def run(wanted: list[int], ordered: list[int] | None = None, lead: int = 2, size: int = 4, fixed: int = 1) -> list[int]:
+def run(
+    wanted: list[int],
+    ordered: list[int] | None = None,
+    *,
+    lead: int = 2,
+    size: int = 4,
+    fixed: int = 1,
+    drain: float | None = None,
+) -> list[int]:
     room = wanted if ordered is None else ordered
     found = placed(
         np.array(wanted, dtype=float),
         np.array(room, dtype=float),
         node_steps=lead,
-        pods_per_node=size,
+        shape=PoolShape(pods_per_node=size, drain_below_ratio=drain),
         fixed_nodes=fixed,
     )
     return [int(pods) for pods in found.bound]
@@ -55,3 +63,11 @@ def test_never_more_than_wanted_and_ordering_more_room_never_places_fewer(
     ahead = run(wanted, [max(wanted)] * len(wanted), lead=lead, size=size)
     assert all(bound <= want for bound, want in zip(alone, wanted, strict=True))
     assert all(more >= less for more, less in zip(ahead, alone, strict=True))
+
+
+def test_half_used_nodes_are_drained_after_ten_minutes_where_the_autoscaler_drains() -> None:
+    # 8 + 1 pods on three nodes of four; one pod goes from each full node: 3 + 3 + 1. The third node is a quarter used
+    # and its pod fits elsewhere. Twenty minutes later nine pods find eight places; without draining they find nine.
+    wanted = [9] + [7] * 20 + [9]
+    assert run(wanted, drain=0.5)[-1] == 8
+    assert run(wanted)[-1] == 9

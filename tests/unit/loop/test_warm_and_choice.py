@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pytest
 
 from leadtime.domain.demand import DemandPath
 from leadtime.domain.evidence import Explanation
@@ -70,22 +71,32 @@ def test_with_a_day_of_record_the_plan_that_pays_is_followed() -> None:
     assert "instead of" in chosen.choice.why.sentence
 
 
-def calm(*, room: float) -> WorkloadMemory:
-    """Two days in which nothing was ever short: no plan of floors can pay. ``room``: what nodes ahead would hold."""
+def bursts(*, room: float, days: int = 2) -> WorkloadMemory:
+    """Days with one burst of eight minutes, for which the path's floors would stand all day: no floor pays.
+
+    The HPA wants 520 in the burst; ``room``: what nodes ahead would hold.
+    """
     log = ShadowLog()
-    for _ in range(2 * 1440):
-        row = np.array([1440.0, 480.0, *[490.0] * 3, *[room] * 3], dtype=np.float32)
-        log = log.after(row, 60, may_act=True)
+    for minute in range(2 * 1440):
+        busy = 360 <= minute % 1440 < 368 and minute >= (2 - days) * 1440
+        row = np.array([2600.0 if busy else 1440.0, 520.0 if busy else 480.0, *[900.0] * 3, *[room] * 3])
+        log = log.after(row.astype(np.float32), 60, may_act=True)
     return WorkloadMemory(hpa=HpaShadow(replicas=480), log=log)
 
 
-def test_where_no_floor_pays_cheap_nodes_ahead_are_kept_and_dear_ones_are_not() -> None:
-    cheap = choose(WORKLOAD, calm(room=500), path(may_act=True), LEAD, as_of=AT, policy=POLICY).choice
-    dear = choose(WORKLOAD, calm(room=700), path(may_act=True), LEAD, as_of=AT, policy=POLICY).choice
-    unable = choose(WORKLOAD, calm(room=500), path(may_act=False), LEAD, as_of=AT, policy=POLICY).choice
+def test_where_no_floor_pays_cheap_nodes_ahead_that_would_have_helped_are_kept_and_dear_ones_are_not() -> None:
+    cheap = choose(WORKLOAD, bursts(room=520), path(may_act=True), LEAD, as_of=AT, policy=POLICY).choice
+    dear = choose(WORKLOAD, bursts(room=700), path(may_act=True), LEAD, as_of=AT, policy=POLICY).choice
+    unable = choose(WORKLOAD, bursts(room=520), path(may_act=False), LEAD, as_of=AT, policy=POLICY).choice
     assert (cheap.plan, dear.plan, unable.plan) == ("room-upper", None, None)
     assert {cheap.why.reason, dear.why.reason} == {Reason.PREDICTION_DOES_NOT_PAY}
     assert "more node-hours" in cheap.why.sentence
+
+
+@pytest.mark.parametrize("days", [0, 1])
+def test_leadtime_stands_back_where_nodes_ahead_would_have_helped_on_no_day_or_on_one(days: int) -> None:
+    chosen = choose(WORKLOAD, bursts(room=520, days=days), path(may_act=True), LEAD, as_of=AT, policy=POLICY).choice
+    assert (chosen.plan, chosen.why.reason) == (None, Reason.PREDICTION_DOES_NOT_PAY)
 
 
 def test_a_verdict_stands_for_a_day() -> None:

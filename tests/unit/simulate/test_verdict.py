@@ -107,3 +107,20 @@ def test_giving_back_is_not_acting(ticks: list[TickDigest]) -> None:
 
 def test_a_world_without_pods_has_no_cost_to_compare() -> None:
     assert "at 1.00 times" in conclude([RAISED], replace(SCORE, pod_hours=0.0), GOOD, SCORE).sentence
+
+
+SURGE = tick((Reason.SURGE_ABOVE_FORECAST, "SetFloor", 500), (Reason.PREDICTION_DOES_NOT_PAY, None, 0))
+
+
+def test_answering_surges_where_nobody_was_short_is_standing_back() -> None:
+    calm = replace(SCORE, shortfall_minutes=0, unserved_requests=0.0)
+    told = conclude([SURGE], calm, replace(calm, pod_hours=1010.0), calm)
+    assert not told.act
+    assert told.sentence == "leadtime stood back: because PredictionDoesNotPay at 0"
+
+
+def test_answering_surges_counts_as_acting_where_users_were_short() -> None:
+    assert conclude([SURGE], SCORE, GOOD, SCORE).sentence.startswith("leadtime acted: 0 minutes")
+    told = conclude([SURGE], SCORE, SCORE, SCORE)
+    assert told.act
+    assert told.sentence.startswith("leadtime answered surges as it saw them and changed nothing for the users: ")
