@@ -53,7 +53,7 @@ SERIES = [
     ),
     RealSeries(
         path="genai-serving-2026/qps.parquet", columns=("--time-column", "timestamp_s", "--value-column", "value"),
-        first_row=0, rows=-1, peak_rps=8.0, warm_up="1h", scored_hours=5.8, has_day_before=False,
+        first_row=0, rows=-1, peak_rps=6.6375, warm_up="1h", scored_hours=5.8, has_day_before=False,
         more=("--time-unit", "s", "--group-by", "container_ip", "--aggregate", "sum",
               "--where", "request_type=Generative Requests"),
     ),
@@ -113,8 +113,10 @@ def test_leadtime_wins_where_it_acts_and_stands_back_where_it_does_not(report: d
     if report["verdict"]["act"]:
         assert ours["shortfall_minutes"] <= hpa["shortfall_minutes"]
         assert ours["pod_hours"] <= 1.15 * hpa["pod_hours"]
-    else:
-        assert ours["minutes"] == hpa["minutes"]
+    else:  # it asks for no pod; empty nodes it may still offer, as long as nobody pays for it
+        assert [row["wanted"] for row in ours["minutes"]] == [row["wanted"] for row in hpa["minutes"]]
+        assert ours["unserved_requests"] <= hpa["unserved_requests"]
+        assert ours["shortfall_minutes"] <= hpa["shortfall_minutes"]
     assert report["verdict"]["sentence"].count(". ") == 0
 
 
