@@ -25,7 +25,8 @@ def conclude(ticks: Sequence[TickDigest], hpa: WorkloadScore, ours: WorkloadScor
     """
     foreseen, surged = _asked(ticks, FORESEEN), _asked(ticks, SURGED)
     helped = ours.unserved_requests < hpa.unserved_requests or ours.shortfall_minutes < hpa.shortfall_minutes
-    if not foreseen and not (surged and (helped or hpa.shortfall_minutes)):
+    anybody_short = hpa.shortfall_minutes or ours.shortfall_minutes
+    if not foreseen and not (surged and (helped or anybody_short)):
         return Conclusion(act=False, sentence=_why_not(ticks))
     ratio = ours.pod_hours / hpa.pod_hours if hpa.pod_hours else 1.0
     words = (

@@ -124,3 +124,10 @@ def test_answering_surges_counts_as_acting_where_users_were_short() -> None:
     told = conclude([SURGE], SCORE, SCORE, SCORE)
     assert told.act
     assert told.sentence.startswith("leadtime answered surges as it saw them and changed nothing for the users: ")
+
+
+def test_answering_surges_is_told_as_harm_where_only_leadtimes_users_were_short() -> None:
+    calm = replace(SCORE, shortfall_minutes=0, unserved_requests=0.0)
+    told = conclude([SURGE], calm, replace(calm, shortfall_minutes=5, unserved_requests=900.0), calm)
+    assert told.act
+    assert told.sentence.startswith("leadtime made it worse here: 5 minutes")
