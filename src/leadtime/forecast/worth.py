@@ -21,15 +21,11 @@ class ShadowRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanScore:
-    """What one plan would have given: minutes short of capacity, pod-hours against the HPA's.
-
-    ``days_better``: days of the record, counted back from its end, on which it was short for fewer minutes.
-    """
+    """What one plan would have given: minutes short of capacity, pod-hours against the HPA's."""
 
     name: str
     shortfall_minutes: int
     pod_hours_ratio_to_hpa: float
-    days_better: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +40,8 @@ class Worth:
 
 MIN_FEWER_RATIO = 0.05  # a plan must save a twentieth of the shortfall …
 MIN_FEWER_MINUTES = 2  # … and two minutes, or it is luck
-MIN_DAYS_BETTER = 3  # two bad days are two incidents, three a pattern; a younger record must be bad on every day
+MIN_DAYS_SHORT = 3  # two bad days are two incidents, three a pattern …
+SAME_TIME_S = 1800  # … and so are two that were bad around the same time of day
 DAY_S = 86_400
 NOT_SERVED_RATIO = 0.001  # DESIGN §6: a minute is short when more than 0.1 % goes unserved
 
@@ -60,20 +57,24 @@ def judge_worth(record: ShadowRecord, *, capacity_per_pod: float, pod_lead_s: fl
         if len(floor) != len(record.demand) or len(record.hpa_wanted) != len(record.demand):
             raise ValueError(f"judging plan {name}: {len(floor)} floors, {len(record.demand)} minutes of demand")
     alone = _short(record, None, capacity_per_pod, pod_lead_s)
-    hpa = _score("hpa", record, None, alone, alone)
+    hpa = _score("hpa", record, None, alone)
     scores = tuple(
-        _score(name, record, floor, _short(record, floor, capacity_per_pod, pod_lead_s), alone)
+        _score(name, record, floor, _short(record, floor, capacity_per_pod, pod_lead_s))
         for name, floor in sorted(record.plans.items())
     )
     affordable = [s for s in scores if s.pod_hours_ratio_to_hpa <= 1.0 + max_extra_ratio]
     best = min(affordable, key=lambda s: (s.shortfall_minutes, s.pod_hours_ratio_to_hpa), default=None)
-    days = min(MIN_DAYS_BETTER, max(1, len(record.demand) * record.step_s // DAY_S))
-    act, sentence = _verdict(hpa, best, scores, max_extra_ratio, days)
+    act, sentence = _verdict(hpa, best, scores, max_extra_ratio)
+    if act and not recurs(alone, record.step_s):
+        act, sentence = False, (
+            "prediction does not pay here: the HPA alone was short on two days at most and not around the same time, "
+            f"which is no pattern ({sentence.removeprefix('prediction pays: ')})"
+        )
     return Worth(act=act, plan=best.name if act and best else None, sentence=sentence, per_plan=(hpa, *scores))
 
 
 def _verdict(
-    hpa: PlanScore, best: PlanScore | None, scores: tuple[PlanScore, ...], max_extra_ratio: float, days: int
+    hpa: PlanScore, best: PlanScore | None, scores: tuple[PlanScore, ...], max_extra_ratio: float
 ) -> tuple[bool, str]:
     if best is None:
         cheapest = min((s.pod_hours_ratio_to_hpa for s in scores), default=float("nan"))
@@ -88,11 +89,6 @@ def _verdict(
     )
     if fewer < MIN_FEWER_MINUTES or fewer < MIN_FEWER_RATIO * hpa.shortfall_minutes:
         return False, f"prediction does not pay here: the best plan, {best.name}, gives {numbers}"
-    if best.days_better < days:
-        return False, (
-            f"prediction does not pay here: plan {best.name} gives {numbers}, on {best.days_better} of its days; "
-            "fewer than three are incidents, not a pattern"
-        )
     return True, f"prediction pays: plan {best.name} gives {numbers}"
 
 
@@ -114,22 +110,31 @@ def _score(
     record: ShadowRecord,
     floor: FloatColumn | None,
     short: npt.NDArray[np.bool_],
-    alone: npt.NDArray[np.bool_],
 ) -> PlanScore:
     total = np.nansum(record.hpa_wanted)
     return PlanScore(
         name=name,
         shortfall_minutes=int(np.sum(short) * record.step_s // 60),
         pod_hours_ratio_to_hpa=float(np.nansum(_wanted(record, floor)) / total) if total > 0 else 1.0,
-        days_better=int(np.sum(_by_day(short, record.step_s) < _by_day(alone, record.step_s))),
     )
 
 
-def _by_day(short: npt.NDArray[np.bool_], step_s: int) -> npt.NDArray[np.int64]:
-    """Short steps of each day, the newest day first."""
+def recurs(short: npt.NDArray[np.bool_], step_s: int) -> bool:
+    """True when the shortfall is a pattern: on three days, or on two around the same time of day.
+
+    Days of 24 hours are counted back from the record's end; a record of less than two days cannot show a pattern and
+    must do with what it has. Raises nothing; an empty record shows nothing.
+    """
     steps = max(1, DAY_S // step_s)
-    newest_first = short[::-1].astype(np.int64)
-    return np.asarray(np.add.reduceat(newest_first, np.arange(0, max(1, len(short)), steps)), dtype=np.int64)
+    at = np.flatnonzero(short[::-1])
+    days = np.unique(at // steps)
+    if len(short) < 2 * steps or len(days) >= MIN_DAYS_SHORT:
+        return len(days) > 0
+    if len(days) < 2:
+        return False
+    first, second = (at[at // steps == day] % steps for day in days)
+    apart = np.abs(first[:, None] - second[None, :])
+    return bool(np.minimum(apart, steps - apart).min() * step_s <= SAME_TIME_S)
 
 
 def ready_after(wanted: FloatColumn, delay_steps: int) -> FloatColumn:

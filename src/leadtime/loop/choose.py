@@ -148,8 +148,6 @@ def _net_minutes(plan: PlanScore, hpa: PlanScore, days: float, policy: Policy) -
     saved = hpa.shortfall_minutes - plan.shortfall_minutes
     if saved < worth.MIN_FEWER_MINUTES or saved < worth.MIN_FEWER_RATIO * hpa.shortfall_minutes:
         return -1.0
-    if plan.days_better < min(worth.MIN_DAYS_BETTER, max(1.0, days)):
-        return -1.0
     extra_percent = max(0.0, plan.pod_hours_ratio_to_hpa - 1) * 100
     return saved / days - policy.scaling.min_minutes_saved_per_percent * extra_percent
 

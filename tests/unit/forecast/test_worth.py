@@ -104,3 +104,42 @@ def test_the_record_is_not_changed() -> None:
     judged(rec)
     for was, now in zip(before, [rec.demand, rec.hpa_wanted, rec.plans["upper"]], strict=True):
         np.testing.assert_array_equal(was, now)
+
+
+def bad_minutes(*at: int, days: int) -> np.ndarray:
+    """A record of ``days`` days, one minute a step, short in the ten minutes from each of ``at`` on."""
+    short = np.zeros(days * 1440, dtype=np.bool_)
+    for minute in at:
+        short[minute : minute + 10] = True
+    return short
+
+
+@pytest.mark.parametrize(
+    ("short", "pattern"),
+    [
+        pytest.param(bad_minutes(days=5), False, id="never short"),
+        pytest.param(bad_minutes(400, days=5), False, id="one bad day is an incident"),
+        pytest.param(bad_minutes(400, 4 * 1440 + 900, days=5), False, id="two bad days at different times are two"),
+        pytest.param(bad_minutes(400, 1440 + 430, days=5), True, id="two bad days half an hour apart by the clock"),
+        pytest.param(bad_minutes(400, 1440 + 440, days=5), True, id="31 to 49 minutes apart, ends 30 apart at most"),
+        pytest.param(bad_minutes(400, 1440 + 450, days=5), False, id="more than half an hour apart by the clock"),
+        pytest.param(bad_minutes(1435, 2 * 1440 + 10, days=5), True, id="around midnight is around the same time"),
+        pytest.param(bad_minutes(400, 1440 + 900, 3 * 1440 + 60, days=5), True, id="three bad days at any time"),
+        pytest.param(bad_minutes(400, days=1), True, id="a record of a day must do with what it has"),
+    ],
+)
+def test_a_shortfall_is_a_pattern_on_three_days_or_around_the_same_time_on_two(
+    short: np.ndarray, pattern: bool
+) -> None:
+    assert worth.recurs(short, 60) is pattern
+
+
+def test_a_plan_that_only_helped_in_an_incident_does_not_pay() -> None:
+    days = 3 * 1440 // MINUTES + 1
+    calm = record()
+    demand = np.concatenate([np.full(MINUTES, 100.0)] * days + [calm.demand])
+    wanted = np.concatenate([np.full(MINUTES, 12.0)] * days + [calm.hpa_wanted])
+    floor = np.concatenate([np.full(MINUTES, np.nan)] * days + [ahead(10)])
+    answer = judged(ShadowRecord(demand=demand, hpa_wanted=wanted, plans={"upper": floor}))
+    assert not answer.act
+    assert "no pattern" in answer.sentence
