@@ -157,7 +157,7 @@ def recurring_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def replay_again(
     recurring_csv: Path, tmp_path_factory: pytest.TempPathFactory, leadtime_command: Command
 ) -> Callable[..., Path]:
-    """``leadtime replay`` of the synthetic series: a week of warm-up, a day scored, 100 pods at the peak; its folder."""
+    """``leadtime replay`` of the synthetic series, a week of warm-up and a day scored, 100 pods at the peak."""
 
     def run(*more: str) -> Path:
         folder = tmp_path_factory.mktemp("replay") / "out"
