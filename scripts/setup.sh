@@ -7,8 +7,9 @@ find_python() {
   local candidate
   for candidate in "${LEADTIME_PYTHON:-}" python3.11 python3 python3.12 python3.13; do
     [ -n "$candidate" ] && command -v "$candidate" >/dev/null 2>&1 || continue
+    # The interpreter itself, not a shim that starts it: uv would take another path for another Python and start over.
     if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-      command -v "$candidate"
+      "$candidate" -c 'import sys; print(sys._base_executable)'
       return 0
     fi
   done
