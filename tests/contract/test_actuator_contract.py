@@ -39,13 +39,13 @@ RAISES = (
     decided(workload_scope(CHAT), SetFloor(workload=CHAT, replicas=500, expires_at=ENDS)),
     decided(buffer_scope("gpu", CHAT), SetBuffer(workload=CHAT, pool="gpu", pods=80, expires_at=ENDS)),
     decided(QUEUE, SetLowPriorityAdmission(queue="online", paused=True)),
-    decided(POOL, SetConsolidation(pool="gpu", offered=False)),
+    decided(POOL, SetConsolidation(pool="gpu", offered=True)),
 )
 RELEASES = (
     decided(workload_scope(OTHER), ReleaseFloor(workload=OTHER)),
     decided(buffer_scope("gpu", OTHER), SetBuffer(workload=OTHER, pool="gpu", pods=0, expires_at=ENDS)),
     decided(QUEUE, SetLowPriorityAdmission(queue="online", paused=False)),
-    decided(POOL, SetConsolidation(pool="gpu", offered=True)),
+    decided(POOL, SetConsolidation(pool="gpu", offered=False)),
 )
 NOTHING = decided(workload_scope(OTHER), None)
 ALL = (*RAISES, NOTHING, *RELEASES)

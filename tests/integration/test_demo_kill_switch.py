@@ -84,6 +84,8 @@ def left_alone(prepared: Prepared, until_s: int) -> WorldRun:
                 fork.set_floor(ref, lower, at_s + actuation.floor_expiry_s)
         if fork.pools[pool].buffers:
             fork.set_buffer(ref, pool, 0, at_s)
+        if fork.pools[pool].consolidation_offered:
+            fork.set_consolidation(pool, offered=False)
     fork.advance(until_s)
     return fork.collect("leadtime")
 
@@ -100,6 +102,7 @@ def test_from_the_kill_on_the_world_is_its_own_state_under_the_hpa_alone(
     (work,) = killed.cluster.works.values()
     assert work.floor is None
     assert not killed.cluster.pools["gpu"].buffers
+    assert not killed.cluster.pools["gpu"].consolidation_offered
 
 
 def test_a_kill_in_the_middle_of_a_run_is_the_same_kill(

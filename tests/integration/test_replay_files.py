@@ -101,8 +101,8 @@ def test_empty_nan_and_infinite_values_and_gaps_are_missing_counted_and_shown(tm
     path.write_text("\n".join(lines) + "\n")
     report = replay(path, tmp_path / "out", "--warm-up", "1h")
     assert (report["demand"]["missing_values"], report["demand"]["gaps"]) == (5, 3)
-    for world, by_workload in report["worlds"].items():
-        card = by_workload[KEY]
+    for world in ("hpa", "hpa_equal_cost", "leadtime", "oracle"):
+        card = report["worlds"][world][KEY]
         assert card["unscored_minutes"] == 40, world
         assert card["scored_hours"] == pytest.approx(5 - 40 / 60, abs=1e-4), world
         dark = [row for row in card["minutes"] if row["demand_rps"] is None]
@@ -113,8 +113,10 @@ def test_empty_nan_and_infinite_values_and_gaps_are_missing_counted_and_shown(tm
 def test_without_a_whole_day_before_there_is_no_clock_to_write_and_the_report_says_so(tmp_path: Path) -> None:
     path = small_csv(tmp_path / "demand.csv", ["100"] * 36)
     report = replay(path, tmp_path / "out", "--warm-up", "1h")
-    assert "cron" not in report["worlds"]
-    assert "no whole day before" in report["absent_worlds"]["cron"]
+    (cron,) = report["worlds"]["cron"].values()
+    assert cron["unserved_ratio"] is None
+    assert "no whole day before" in cron["unserved_ratio_reason"]
+    assert cron["minutes"] == []
 
 
 def test_where_prediction_does_not_pay_leadtime_stands_back_and_says_so_in_one_sentence(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""SetBuffer and SetConsolidation → the cluster's node side: room ordered ahead, empty nodes offered or withheld."""
+"""SetBuffer and SetConsolidation → the cluster's node side: room ordered ahead, empty nodes offered or left alone."""
 
 from datetime import datetime
 
@@ -22,6 +22,6 @@ def set_buffer(decision: Decision, action: SetBuffer, writer: ClusterWriter, as_
 
 
 def set_consolidation(decision: Decision, action: SetConsolidation, writer: ClusterWriter, as_of: datetime) -> Outcome:
-    """Offer the pool's empty nodes for removal, or withhold them."""
-    did = f"empty nodes of pool {action.pool} {'offered' if action.offered else 'withheld'}"
+    """Offer the pool's empty nodes for removal at once, or leave them to the node autoscaler."""
+    did = f"empty nodes of pool {action.pool} {'offered' if action.offered else 'left to the node autoscaler'}"
     return attempt(decision, NAME, did, as_of, lambda: writer.set_consolidation(action.pool, offered=action.offered))

@@ -77,7 +77,7 @@ class LadderActuator:
 def _gives_back(action: Action, policy: ActuationPolicy) -> bool:
     """Releases, and the lower floors of a stepwise release (the guard has seen to it that they are lower)."""
     match action:
-        case ReleaseFloor() | SetBuffer(pods=0) | SetConsolidation(offered=True):
+        case ReleaseFloor() | SetBuffer(pods=0) | SetConsolidation(offered=False):
             return True
         case SetLowPriorityAdmission(paused=False):
             return True

@@ -30,7 +30,8 @@ def rollback(action: Action) -> str:
         case SetLowPriorityAdmission(queue=queue, paused=paused):
             return f"{'admit' if paused else 'hold back'} low-priority pods of queue {queue}"
         case SetConsolidation(pool=pool, offered=offered):
-            return f"{'withhold' if offered else 'offer'} empty nodes of pool {pool}"
+            left = f"leave empty nodes of pool {pool} to the node autoscaler"
+            return left if offered else f"offer empty nodes of pool {pool}"
 
 
 def outcome(decision: Decision, actuator: str, reason: Reason, sentence: str, at: datetime) -> Outcome:

@@ -44,7 +44,7 @@ class SetLowPriorityAdmission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetConsolidation:
-    """Empty nodes of ``pool`` are offered to the node autoscaler for removal (``offered``), or withheld."""
+    """Empty nodes of ``pool`` are offered for removal at once (``offered``), or left to the autoscaler's own time."""
 
     pool: str
     offered: bool

@@ -49,13 +49,14 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurgeState:
-    """``over``: consecutive minutes over the threshold; ``deviation``: tracked median of |actual ÷ forecast − 1|;
-    ``step_deviation``: the same of |actual ÷ the minute before − 1|."""
+    """``over``: consecutive minutes over the threshold; ``seen``: values so far; ``deviation``: tracked median of
+    |actual ÷ forecast − 1|; ``step_deviation``: the same of |actual ÷ the minute before − 1|."""
 
     references: tuple[Reference, ...] = ()
     deviation: float = START_DEVIATION
     step_deviation: float = START_DEVIATION
     over: int = 0
+    seen: int = 0
     in_gap: bool = True
     newest: tuple[float, ...] = ()
     running: Running | None = None
@@ -78,7 +79,7 @@ def watch(state: SurgeState, at_min: int, actual: float | None, least: float, po
     newest = (*state.newest[-(SLOPE_MINUTES - 1) :], actual)
     expected, upper = _reference(state, at_min)
     if state.in_gap or expected is None or upper is None:
-        return replace(state, in_gap=False, over=0, newest=newest)
+        return replace(state, in_gap=False, over=0, newest=newest, seen=state.seen + 1)
     off = actual / expected - 1.0 if expected > 0 else 0.0
     noise = policy.deviations * DEVIATION_OF_MEDIAN * state.deviation
     threshold = max(policy.min_excess_ratio, noise)
@@ -86,7 +87,8 @@ def watch(state: SurgeState, at_min: int, actual: float | None, least: float, po
     climbs = off > 0.0 and step > policy.deviations * DEVIATION_OF_MEDIAN * state.step_deviation
     over = state.over + 1 if actual >= least and (climbs or (off > noise and actual > upper)) else 0
     large = over > 0 and off > threshold and actual > upper * (1.0 + policy.min_excess_ratio / 2.0)
-    running = _carry(state.running, large=large, over=over, at_min=at_min, policy=policy)
+    settled = state.seen >= policy.settle_minutes
+    running = _carry(state.running, large=large and settled, over=over, at_min=at_min, policy=policy)
     if running is not None:
         running = replace(running, actual=actual, forecast=expected, threshold_ratio=threshold)
     calm = running is None
@@ -95,6 +97,7 @@ def watch(state: SurgeState, at_min: int, actual: float | None, least: float, po
         deviation=_followed(state.deviation, off) if calm else state.deviation,
         step_deviation=_followed(state.step_deviation, step) if calm else state.step_deviation,
         over=over,
+        seen=state.seen + 1,
         in_gap=False,
         newest=newest,
         running=running,

@@ -66,7 +66,8 @@ def judge_worth(record: ShadowRecord, *, capacity_per_pod: float, pod_lead_s: fl
     best = min(affordable, key=lambda s: (s.shortfall_minutes, s.pod_hours_ratio_to_hpa), default=None)
     act, sentence = _verdict(hpa, best, scores, max_extra_ratio)
     if act and not recurs(alone, record.step_s):
-        act, sentence = False, (
+        act = False
+        sentence = (
             "prediction does not pay here: the HPA alone was short on two days at most and not around the same time, "
             f"which is no pattern ({sentence.removeprefix('prediction pays: ')})"
         )

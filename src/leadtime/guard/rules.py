@@ -40,7 +40,7 @@ def kill_switch(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling
     if not facts.policy.actuation.kill_switch:
         return None
     match action:
-        case ReleaseFloor() | SetBuffer(pods=0) | SetConsolidation(offered=True):
+        case ReleaseFloor() | SetBuffer(pods=0) | SetConsolidation(offered=False):
             return None
         case SetLowPriorityAdmission(paused=False):
             return None

@@ -9,7 +9,6 @@ from leadtime.domain.decision import (
     Decision,
     Outcome,
     ReleaseFloor,
-    SetConsolidation,
     SetFloor,
     SetLowPriorityAdmission,
 )
@@ -65,7 +64,7 @@ def _added(believed: Believed, done: Mapping[Scope, Decision]) -> dict[str, int]
 
 
 def _apply(done: Mapping[Scope, Decision], scaling: dict[str, Any], queues: dict[str, Any], as_of: datetime) -> None:
-    """Remember what is ours now: floors, withheld nodes, paused queues."""
+    """Remember what is ours now: floors, paused queues."""
     for decision in done.values():
         match decision.action:
             case SetFloor(workload=ref, replicas=replicas, expires_at=ends):
@@ -73,8 +72,6 @@ def _apply(done: Mapping[Scope, Decision], scaling: dict[str, Any], queues: dict
                 scaling[ref.key] = with_written_floor(scaling[ref.key], floor, as_of)
             case ReleaseFloor(workload=ref):
                 scaling[ref.key] = with_written_floor(scaling[ref.key], None, as_of)
-            case SetConsolidation(pool=name, offered=offered):
-                scaling[pool_key(name)] = replace(scaling[pool_key(name)], withheld=not offered)
             case SetLowPriorityAdmission(queue=name, paused=paused):
                 queues[name] = replace(queues[name], paused_by_us=paused)
             case _:

@@ -172,10 +172,9 @@ class WorkloadMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolMemory:
-    """Since when the pool has had an empty node, and whether leadtime withholds consolidation."""
+    """Since when the pool has had an empty node."""
 
     empty_since: datetime | None = None
-    withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -232,6 +232,5 @@ def _pool_view(book: EvidenceBook, pool: PoolState, memory: PoolMemory, as_of: d
     return PoolView(
         state=pool,
         empty_for_s=empty_for.total_seconds(),
-        withheld=memory.withheld,
         evidence=evidences.of_pool(book, pool),
     )

@@ -184,6 +184,10 @@ class SurgePolicy(Section):
     min_excess_ratio: float = threshold(
         0.05, "share of the forecast", "Less than this is well within what the 70 % target leaves free.", ge=0.01, le=2
     )
+    settle_minutes: int = threshold(
+        300, "minutes", "Five hours of minutes until the noise of a series is known; before that nothing is a surge.",
+        ge=0, le=10_080,
+    )  # fmt: skip
     persistence_ticks: int = threshold(2, "ticks", "One spike is a scrape artefact; two in a row rise.", ge=1, le=30)
     clear_ticks: int = threshold(10, "ticks", "The surge ends after ten quiet ticks.", ge=1, le=240)
     extrapolate_s: int = threshold(

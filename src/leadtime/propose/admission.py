@@ -1,7 +1,7 @@
 """Admission: while a queue is unhealthy no new low-priority pods there, and no power saving on its pool.
 
-Speaks about queues and pools only, never about a workload's replicas. What it paused or withheld it gives back itself
-once the queue rule is clear (policy.queue.clean_ticks_to_clear clean ticks).
+Speaks about queues and pools only, never about a workload's replicas. What it paused it gives back itself once the
+queue rule is clear (policy.queue.clean_ticks_to_clear clean ticks); efficiency may then offer empty nodes again.
 """
 
 from leadtime.domain.decision import Agent, Proposal, SetConsolidation, SetLowPriorityAdmission
@@ -19,9 +19,8 @@ def propose(context: TickContext) -> tuple[Proposal, ...]:
     spoken = [p for queue in context.queues if (p := _queue(queue)) is not None]
     for name, pool in context.pools.items():
         ill = [queue for queue in context.queues if queue.pool == name and not queue.health.healthy]
-        said = _withhold(pool, ill) if ill else _offer_again(pool)
-        if said is not None:
-            spoken.append(said)
+        if ill:
+            spoken.append(_withdraw(pool, ill))
     return tuple(spoken)
 
 
@@ -42,7 +41,7 @@ def _queue(queue: QueueView) -> Proposal | None:
     return None
 
 
-def _withhold(pool: PoolView, ill: list[QueueView]) -> Proposal:
+def _withdraw(pool: PoolView, ill: list[QueueView]) -> Proposal:
     name = pool.state.name
     causes = "; ".join(f"queue {queue.name}: {_causes(queue)}" for queue in ill)
     why = Explanation(
@@ -51,16 +50,6 @@ def _withhold(pool: PoolView, ill: list[QueueView]) -> Proposal:
         because=(pool.evidence, *(queue.evidence for queue in ill)),
     )
     action = SetConsolidation(pool=name, offered=False)
-    return wishes.proposal(Agent.ADMISSION, Scope(kind=ScopeKind.POOL, name=name), action, why)
-
-
-def _offer_again(pool: PoolView) -> Proposal | None:
-    if not pool.withheld or pool.state.consolidation_offered:
-        return None
-    name = pool.state.name
-    text = f"{name}: its queues have recovered; empty nodes are offered for removal again"
-    why = Explanation(reason=Reason.QUEUE_RECOVERED, sentence=text, because=(pool.evidence,))
-    action = SetConsolidation(pool=name, offered=True)
     return wishes.proposal(Agent.ADMISSION, Scope(kind=ScopeKind.POOL, name=name), action, why)
 
 

@@ -62,11 +62,10 @@ class WorkloadView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolView:
-    """One pool. ``empty_for_s``: how long it has had an empty node. ``withheld``: leadtime holds back consolidation."""
+    """One pool. ``empty_for_s``: how long it has had an empty node."""
 
     state: PoolState
     empty_for_s: float
-    withheld: bool
     evidence: str
 
 

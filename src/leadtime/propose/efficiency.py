@@ -60,11 +60,14 @@ def _buffer(context: TickContext, view: WorkloadView) -> Proposal | None:
 def _empty_nodes(context: TickContext, pool: PoolView, users: list[WorkloadView]) -> Proposal | None:
     """Offer empty nodes when no workload of the pool needs more than stands and none waits."""
     state = pool.state
-    if state.consolidation_offered or state.empty_nodes <= 0:
+    if state.consolidation_offered:
+        return _take_back(pool, users)
+    if state.empty_nodes <= 0:
         return None
     if pool.empty_for_s < context.policy.efficiency.offer_empty_nodes_after_s:
         return None
-    if any(_wants_more(view) for view in users):
+    # A model that may not act knows too little of what is coming to hurry the autoscaler.
+    if any(_wants_more(view) or not view.assessment.may_act for view in users):
         return None
     text = (
         f"{state.name}: {state.empty_nodes} nodes have stood empty for {say.span(pool.empty_for_s)} and no workload "
@@ -73,6 +76,18 @@ def _empty_nodes(context: TickContext, pool: PoolView, users: list[WorkloadView]
     why = Explanation(reason=Reason.EMPTY_NODES, sentence=text, because=(pool.evidence,))
     action = SetConsolidation(pool=state.name, offered=True)
     return wishes.proposal(Agent.EFFICIENCY, Scope(kind=ScopeKind.POOL, name=state.name), action, why)
+
+
+def _take_back(pool: PoolView, users: list[WorkloadView]) -> Proposal | None:
+    """An offer ends when a workload needs more than stands: the autoscaler's own waiting time counts again."""
+    wanting = [view for view in users if view.reading.standing is DataStanding.COMPLETE and _wants_more(view)]
+    if not wanting:
+        return None
+    name = pool.state.name
+    text = f"{name}: {wanting[0].state.ref.key} needs more than stands; empty nodes are offered no longer"
+    why = Explanation(reason=Reason.NODES_NEEDED_AHEAD, sentence=text, because=(pool.evidence,))
+    action = SetConsolidation(pool=name, offered=False)
+    return wishes.proposal(Agent.EFFICIENCY, Scope(kind=ScopeKind.POOL, name=name), action, why)
 
 
 def _wants_more(view: WorkloadView) -> bool:

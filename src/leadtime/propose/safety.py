@@ -99,11 +99,11 @@ def _give_back(context: TickContext) -> tuple[Proposal, ...]:
                 )
             )  # fmt: skip
     for name, pool in context.pools.items():
-        if pool.withheld and not pool.state.consolidation_offered:
-            text = f"{name}: the kill switch is on: empty nodes are offered for removal again"
+        if pool.state.consolidation_offered:
+            text = f"{name}: the kill switch is on: empty nodes are left to the node autoscaler's own time again"
             spoken.append(
                 wishes.proposal(
-                    Agent.SAFETY, Scope(kind=ScopeKind.POOL, name=name), SetConsolidation(pool=name, offered=True),
+                    Agent.SAFETY, Scope(kind=ScopeKind.POOL, name=name), SetConsolidation(pool=name, offered=False),
                     Explanation(reason=Reason.KILL_SWITCH, sentence=text, because=(pool.evidence,)),
                 )
             )  # fmt: skip

@@ -124,7 +124,7 @@ def in_words(action: Action | None) -> str:
         case SetBuffer():
             return f"buffer for {action.pods} pods on {action.pool} until {action.expires_at:%H:%MZ}"
         case SetConsolidation():
-            return f"empty nodes of {action.pool} {'offered' if action.offered else 'withheld'}"
+            return f"empty nodes of {action.pool} {'offered' if action.offered else 'left to the node autoscaler'}"
     return f"low-priority pods of {action.queue} {'held back' if action.paused else 'admitted'}"
 
 

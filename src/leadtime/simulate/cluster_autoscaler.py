@@ -210,10 +210,8 @@ class NodeAutoscaler:
         return self.pool.scenario.consolidation == "underutilised"
 
     def _cadence(self) -> ca.ClusterAutoscalerCadence:
-        """Cluster Autoscaler's flags with the scenario's waiting time; offered nodes need not wait at all."""
-        offered = self.pool.consolidation_offered
-        after_add_s = 0.0 if offered else ca.CLUSTER_AUTOSCALER.after_add_s
-        return replace(ca.CLUSTER_AUTOSCALER, unneeded_s=self._after_s, after_add_s=after_add_s)
+        """Cluster Autoscaler's flags with the scenario's waiting time."""
+        return replace(ca.CLUSTER_AUTOSCALER, unneeded_s=self.pool.scenario.consolidate_after_s)
 
     def _removable(self) -> list[ca.RemovableNode]:
         """All ready nodes as scale-down sees them; those that hold a buffer's room, or are static, are held."""
@@ -239,6 +237,8 @@ class NodeAutoscaler:
     def _plan_drain(self, at_s: float) -> None:
         if isinstance(self.clock, ClusterAutoscalerClock):
             pass_s = self.clock.watch(self._removable(), at_s, self._cadence())
+            if self.pool.consolidation_offered and self._candidates():
+                pass_s = self.clock.looks_at_s(at_s)
             if pass_s is not None and pass_s != self.pass_s:
                 self.pass_s = pass_s
                 self.bench.push(pass_s, Due.CONSOLIDATE, self)
@@ -247,6 +247,9 @@ class NodeAutoscaler:
         """Delete empty nodes and drain one under half used."""
         if not isinstance(self.clock, ClusterAutoscalerClock):
             return
+        if self.pool.consolidation_offered:  # empty nodes need not wait; nodes with pods keep their ten minutes
+            for node in self._candidates():
+                self.pool.delete(node, at_s)
         step = self.clock.scale_down(self._removable(), at_s, self._cadence())
         for serial in (*step.deleted, *step.drained):
             node = self.pool.nodes[serial]

@@ -13,7 +13,7 @@ from leadtime.scorecard.measures import score
 from leadtime.simulate.report import Conclusion, ReportInputs, WarmPods, build_report, encode_report
 from leadtime.simulate.report_html import build_html
 from leadtime.simulate.report_minutes import minutes
-from leadtime.simulate.verdict import conclude, with_warm_pods
+from leadtime.simulate.verdict import conclude, in_shadow, with_warm_pods, writes
 from leadtime.simulate.warm_pods import warm_pods_needed
 from leadtime.simulate.worlds import Played, Prepared, Progress, Replay, play
 
@@ -92,6 +92,7 @@ def _inputs(
         scored_from_s=replay.scored_from_s,
         tick_s=replay.policy.loop.tick_s,
         warm=warm,
+        absent=played.absent,
         extra={**telling.extra, **_rivals(played), "lead_learned_from": _learned_from(prepared)},
     )
 
@@ -100,14 +101,14 @@ def _verdict(replay: Replay, played: Played, digests: list[TickDigest]) -> Concl
     """The first workload's verdict; scenarios with several are told one by one on the page."""
     key = replay.scenario.workloads[0].key
     of = {world: score(played.runs[world], key) for world in ("hpa", "leadtime", "hpa_equal_cost")}
-    return conclude(digests, of["hpa"], of["leadtime"], of["hpa_equal_cost"])
+    said = conclude(digests, of["hpa"], of["leadtime"], of["hpa_equal_cost"])
+    return said if writes(replay.policy) else in_shadow(said)
 
 
 def _rivals(played: Played) -> dict[str, Any]:
-    """How the rivals were set, how well their cost matches, and which worlds are absent."""
+    """How the rivals were set, and how well their cost matches."""
     fields: dict[str, Any] = {
         "oracle_pod_hours_at_full_utilisation": played.oracle_pod_hours_at_full_utilisation,
-        "absent_worlds": dict(played.absent),
     }
     for name, found in played.equal_cost.items():
         fields[f"{name}_setting"] = found.setting

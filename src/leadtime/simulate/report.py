@@ -45,7 +45,8 @@ class ReportInputs:
 
     run_class: simulated | replayed | off-policy. runs: by world name, in the order they are shown. ticks: leadtime's;
     give ``digests`` instead where the ticks were not kept. learned_lead_p90_s: by workload key, as learned before the
-    scored span. surge_start_s: when the one surge of a demo begins (epoch s). warm: only in *sudden*. extra: further
+    scored span. surge_start_s: when the one surge of a demo begins (epoch s). warm: only in *sudden*.
+    absent: worlds that could not be played → why; they stand in the report with every field null. extra: further
     top-level fields, plain JSON values (a missing-data count, the drawn variation).
     """
 
@@ -62,6 +63,7 @@ class ReportInputs:
     scored_from_s: int | None = None
     tick_s: int = 60
     warm: WarmPods | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def digested(self) -> Sequence[TickDigest]:
@@ -100,6 +102,7 @@ def build_report(inputs: ReportInputs) -> dict[str, Any]:
             for world in inputs.runs
         },
     }
+    _add_absent(report, inputs.absent, workloads)
     if inputs.warm is not None:
         report |= report_fields.with_reasons(
             {"warm_pods_needed": inputs.warm.pods_needed, "warm_gpu_hours_per_day": inputs.warm.gpu_hours_per_day},
@@ -108,6 +111,14 @@ def build_report(inputs: ReportInputs) -> dict[str, Any]:
     report["story"] = report_story.build(inputs.runs, ticks, workloads)
     reasons = {name: str(inputs.extra.get(f"{name}_reason", "")) for name in inputs.extra}
     return report | report_fields.with_reasons(inputs.extra, reasons)
+
+
+def _add_absent(report: dict[str, Any], absent: Mapping[str, str], workloads: Sequence[str]) -> None:
+    """Worlds that could not be played stand in the report too, every field null with the reason."""
+    for world, why in absent.items():
+        for part in ("worlds", "timeline"):
+            shown = next(iter(report[part].values()))
+            report[part][world] = {workload: report_fields.all_null(shown[workload], why) for workload in workloads}
 
 
 def encode_report(report: Mapping[str, Any]) -> str:

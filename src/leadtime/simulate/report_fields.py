@@ -78,3 +78,11 @@ def of_own_comparison(compared: Comparison, world: str) -> dict[str, Any]:
     if world == "leadtime":
         return with_reasons({name: getattr(compared, name) for name in _OWN}, compared.reasons)
     return with_reasons(dict.fromkeys(_OWN), dict.fromkeys(_OWN, "it is about leadtime's world only"))
+
+
+def all_null(fields: Mapping[str, Any], why: str) -> dict[str, Any]:
+    """The same fields for a world that was not played: each null with ``why`` beside it, no minutes."""
+    names = [name for name in fields if not name.endswith("_reason")]
+    empty: dict[str, Any] = {name: None for name in names if name != "minutes"}
+    found = with_reasons(empty, dict.fromkeys(empty, why))
+    return found | ({"minutes": [], "minutes_reason": why} if "minutes" in names else {})

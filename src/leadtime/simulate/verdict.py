@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from leadtime.domain.reasons import Reason
+from leadtime.policy.schema import Policy, Stage
 from leadtime.scorecard.digest import TickDigest
 from leadtime.scorecard.measures import WorkloadScore
 from leadtime.simulate.report import Conclusion, WarmPods
@@ -51,6 +52,17 @@ def _asked(ticks: Sequence[TickDigest], reasons: frozenset[str]) -> bool:
 
 def _count(ticks: Sequence[TickDigest], reason: Reason) -> int:
     return sum(1 for tick in ticks for d in tick.decisions if d.reason == reason.value)
+
+
+def writes(policy: Policy) -> bool:
+    """True when the policy lets leadtime write anything at all."""
+    return policy.actuation.stage not in {Stage.OFF, Stage.SHADOW} and not policy.actuation.kill_switch
+
+
+def in_shadow(said: Conclusion) -> Conclusion:
+    """Nothing was written, so the world is the HPA's: say that, and whether leadtime would have asked for capacity."""
+    would = "it would have asked for capacity" if said.act else "it would not have asked for capacity either"
+    return Conclusion(act=False, sentence=f"leadtime only watched (policy.actuation): nothing was written; {would}.")
 
 
 def with_warm_pods(said: Conclusion, warm: WarmPods | None) -> Conclusion:

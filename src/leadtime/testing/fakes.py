@@ -111,4 +111,4 @@ class RecordingWriter:
 
     def set_consolidation(self, pool: str, *, offered: bool) -> None:
         """Remember the offer."""
-        self._write(f"set_consolidation {pool} {'offered' if offered else 'withheld'}")
+        self._write(f"set_consolidation {pool} {'offered' if offered else 'left to the node autoscaler'}")

@@ -31,7 +31,7 @@ NO_ROOM = SetBuffer(workload=CHAT, pool="gpu", pods=0, expires_at=ENDS)
 PAUSE = SetLowPriorityAdmission(queue="online", paused=True)
 RESUME = SetLowPriorityAdmission(queue="online", paused=False)
 OFFER = SetConsolidation(pool="gpu", offered=True)
-WITHHOLD = SetConsolidation(pool="gpu", offered=False)
+LEAVE = SetConsolidation(pool="gpu", offered=False)
 
 
 def decided(action: Action | None) -> Decision:
@@ -72,11 +72,11 @@ def test_stage(stage: Stage, action: Action, written: bool, reason: Reason) -> N
         pytest.param(RELEASE, True, id="floors are released"),
         pytest.param(NO_ROOM, True, id="room is given back"),
         pytest.param(RESUME, True, id="queues are resumed"),
-        pytest.param(OFFER, True, id="nodes are offered"),
+        pytest.param(LEAVE, True, id="nodes are left to the autoscaler"),
         pytest.param(FLOOR, False, id="no floor is set"),
         pytest.param(ROOM, False, id="no room is ordered"),
         pytest.param(PAUSE, False, id="no queue is paused"),
-        pytest.param(WITHHOLD, False, id="no node is withheld"),
+        pytest.param(OFFER, False, id="no node is offered"),
     ],
 )
 def test_killed_only_releases_are_written_on_any_rung(stage: Stage, action: Action, written: bool) -> None:
@@ -110,7 +110,7 @@ def test_a_decision_to_do_nothing_has_no_outcome() -> None:
         (FLOOR, "release_floor serving/chat, or wait until 2026-03-02T05:25:00Z: it expires by itself"),
         (ROOM, "set_buffer serving/chat on gpu to 0, or wait until 2026-03-02T05:25:00Z: it expires by itself"),
         (PAUSE, "admit low-priority pods of queue online"),
-        (WITHHOLD, "offer empty nodes of pool gpu"),
+        (LEAVE, "offer empty nodes of pool gpu"),
     ],
 )
 def test_every_outcome_says_how_it_is_undone(action: Action, undo: str) -> None:

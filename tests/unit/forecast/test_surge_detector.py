@@ -9,7 +9,7 @@ from leadtime.forecast.surge import Reference, SurgeState
 from leadtime.policy.schema import SurgePolicy
 
 REF = WorkloadRef(namespace="serving", name="chat")
-POLICY = SurgePolicy()
+POLICY = SurgePolicy(settle_minutes=0)
 
 
 def watched(values: list[float | None], *, upper: float = 103.0, least: float = 0.0) -> list[SurgeState]:
@@ -132,3 +132,13 @@ def test_a_carried_on_rise_at_most_doubles_demand() -> None:
 )
 def test_the_rise_by_hand(newest: tuple[float, ...], rise: float) -> None:
     assert surges.rise_per_min(newest) == pytest.approx(rise)
+
+
+@pytest.mark.parametrize(("quiet", "seen"), [(250, False), (350, True)])
+def test_nothing_is_a_surge_before_the_noise_of_the_series_is_known(quiet: int, seen: bool) -> None:
+    state = SurgeState()
+    for minute, value in enumerate([100.0] * quiet + [150.0] * 5):
+        if minute % 10 == 0:
+            state = surges.refer(state, Reference(at_min=minute, expected=(100.0,) * 40, upper=(103.0,) * 40))
+        state = surges.watch(state, minute, value, 0.0, SurgePolicy())
+    assert (state.running is not None) is seen

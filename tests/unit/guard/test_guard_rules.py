@@ -222,8 +222,8 @@ def test_a_lapse_or_kill_is_no_measurement_so_missing_data_does_not_stop_the_kil
 @pytest.mark.parametrize(
     ("action", "answer"),
     [
-        pytest.param(SetConsolidation(pool="gpu", offered=True), Answer.ALLOWED, id="killed, nodes are offered again"),
-        pytest.param(SetConsolidation(pool="gpu", offered=False), Answer.REFUSED, id="killed, nodes are not withheld"),
+        pytest.param(SetConsolidation(pool="gpu", offered=True), Answer.REFUSED, id="killed, no nodes are offered"),
+        pytest.param(SetConsolidation(pool="gpu", offered=False), Answer.ALLOWED, id="killed, an offer ends"),
         pytest.param(SetLowPriorityAdmission(queue="q", paused=False), Answer.ALLOWED, id="killed, a pause ends"),
         pytest.param(SetLowPriorityAdmission(queue="q", paused=True), Answer.REFUSED, id="killed, no pause begins"),
     ],

@@ -113,7 +113,7 @@ def test_a_decision_keeps_its_agent_and_what_lost():
         (ReleaseFloor(workload=REF), "floor released"),
         (SetBuffer(workload=REF, pool="h100", pods=9, expires_at=T0), "buffer for 9 pods on h100 until 06:00Z"),
         (SetConsolidation(pool="h100", offered=True), "empty nodes of h100 offered"),
-        (SetConsolidation(pool="h100", offered=False), "empty nodes of h100 withheld"),
+        (SetConsolidation(pool="h100", offered=False), "empty nodes of h100 left to the node autoscaler"),
         (SetLowPriorityAdmission(queue="q", paused=True), "low-priority pods of q held back"),
         (SetLowPriorityAdmission(queue="q", paused=False), "low-priority pods of q admitted"),
     ],

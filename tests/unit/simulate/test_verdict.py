@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from leadtime.domain.reasons import Reason
+from leadtime.policy.schema import Policy
 from leadtime.scorecard.digest import DecisionDigest, TickDigest
 from leadtime.scorecard.measures import WorkloadScore
-from leadtime.simulate.verdict import conclude
+from leadtime.simulate.verdict import conclude, in_shadow, writes
 
 AT_S = 1_772_409_600
 
@@ -131,3 +132,13 @@ def test_answering_surges_is_told_as_harm_where_only_leadtimes_users_were_short(
     told = conclude([SURGE], calm, replace(calm, shortfall_minutes=5, unserved_requests=900.0), calm)
     assert told.act
     assert told.sentence.startswith("leadtime made it worse here: 5 minutes")
+
+
+def test_in_shadow_nothing_was_written_and_the_verdict_says_what_would_have_been_asked() -> None:
+    assert not writes(Policy())
+    assert in_shadow(conclude([RAISED], SCORE, GOOD, SCORE)).sentence == (
+        "leadtime only watched (policy.actuation): nothing was written; it would have asked for capacity."
+    )
+    stood_back = in_shadow(conclude([], SCORE, SCORE, SCORE))
+    assert not stood_back.act
+    assert stood_back.sentence.endswith("it would not have asked for capacity either.")
