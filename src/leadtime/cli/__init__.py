@@ -1,5 +1,5 @@
 """One file a command; wires the parts. ``main`` turns every mistake into one line and an exit code."""
 
-from leadtime.cli.entry import main
+from leadtime.cli.stop import main
 
 __all__ = ["main"]

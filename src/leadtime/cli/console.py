@@ -4,9 +4,11 @@ stdout belongs to ``--json`` alone, so that a pipe never sees a progress bar.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -34,7 +36,7 @@ def progress_bars(console: Console) -> Progress:
     """Bars that vanish when done; on a pipe they print nothing."""
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.fields[name]}"),
+        TextColumn("{task.fields[name]}", markup=False),
         BarColumn(bar_width=24),
         TextColumn("{task.description}"),
     )
@@ -59,9 +61,14 @@ class Bar:
         self._bars.update(self._task, description="done", completed=len(STAGES))
 
 
+def show_written(console: Console, folder: Path) -> None:
+    """Where the files are; a path stays whole, so that it can be copied."""
+    console.print(f"\nwritten: {folder}/report.json, report.html, ticks.sqlite", markup=False, soft_wrap=True)
+
+
 def show_report(console: Console, name: str, report: Mapping[str, Any]) -> None:
     """The verdict and the score card of the report's workloads, worlds side by side."""
-    console.print(f"\n[bold]{name}[/bold]: {report['verdict']['sentence']}")
+    console.print(f"\n[bold]{escape(name)}[/bold]: {escape(report['verdict']['sentence'])}")
     for workload in report["comparison"]:
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column(workload, no_wrap=True, min_width=22)

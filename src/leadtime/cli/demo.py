@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
-from leadtime.cli.options import DemoOptions, Form
+from leadtime.cli.options import DemoOptions, Form, parse_folder
 
 EXAMPLE = "\b\nExamples:\n  leadtime demo --headless --out out\n  leadtime demo --form recurring --seed 7 --vary"
 
 _Headless = Annotated[bool, typer.Option("--headless", help="Write files and serve no page; needs --out.")]
-_Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for one sub-folder a form.")]
+_Out = Annotated[
+    Path | None, typer.Option(parser=parse_folder, metavar="DIR", help="Folder for one sub-folder a form.")
+]
 _Form = Annotated[Form | None, typer.Option(help="One form of the incident; all three if left out.")]
 _Seed = Annotated[int, typer.Option(min=0, help="Which draw; equal seeds give equal bytes.")]
 _Vary = Annotated[bool, typer.Option("--vary", help="Draw another day: onset, height, a skipped or a decoy day.")]

@@ -14,6 +14,7 @@ from leadtime.cli import console
 from leadtime.cli.options import DemoOptions
 from leadtime.cli.output import OutputFolder
 from leadtime.cli.simulated_policy import simulated_policy
+from leadtime.cli.stop import deaf_children
 from leadtime.policy.schema import Policy
 from leadtime.simulate.demo import demo
 from leadtime.simulate.incident import Form
@@ -32,6 +33,8 @@ class _Mail(Protocol):
 def run(options: DemoOptions) -> None:
     """Play the forms; write them to ``--out``, or serve them as a page until Ctrl-C."""
     policy = simulated_policy(options.policy_path)
+    if not options.headless:
+        _refuse_taken_port(options.port)
     forms = tuple(form.value for form in options.forms)
     if options.out is not None:
         with OutputFolder(options.out, forms) as staged:
@@ -55,7 +58,15 @@ def _tell(options: DemoOptions, reports: Mapping[str, Mapping[str, Any]]) -> Non
     for name, report in reports.items():
         console.show_report(out, name, report)
     if options.out is not None:
-        out.print(f"\nwritten: {options.out}/{{{','.join(reports)}}}/report.json, report.html, ticks.sqlite")
+        forms = next(iter(reports)) if len(reports) == 1 else f"{{{','.join(reports)}}}"
+        console.show_written(out, options.out / forms)
+
+
+def _refuse_taken_port(port: int) -> None:
+    """A taken port is said now, not after the forms are played."""
+    from leadtime.dashboard.serve import listen
+
+    listen(port).close()
 
 
 def _serve(options: DemoOptions, folder: Path) -> None:
@@ -74,15 +85,24 @@ def _play(options: DemoOptions, policy: Policy, folder: Path) -> dict[str, dict[
             name = options.forms[0].value
             return {name: _one(name, options, policy, folder, shown[name].note)}
         context = multiprocessing.get_context("spawn")
-        with context.Manager() as manager, ProcessPoolExecutor(2, mp_context=context) as pool:
+        with deaf_children():
+            manager = context.Manager()
+        with manager, ProcessPoolExecutor(2, mp_context=context) as pool:
             mail: _Mail = manager.Queue()
-            # The longest form first: sizing warm pods takes time.
-            running = {
-                form.value: pool.submit(_in_process, form.value, options, policy, folder, mail)
-                for form in reversed(options.forms)
-            }
-            _watch(running, mail, shown)
-            return {form.value: running[form.value].result() for form in options.forms}
+            others = set(multiprocessing.active_children())
+            with deaf_children():
+                # The longest form first: sizing warm pods takes time.
+                running = {
+                    form.value: pool.submit(_in_process, form.value, options, policy, folder, mail)
+                    for form in reversed(options.forms)
+                }
+            try:
+                _watch(running, mail, shown)
+                return {form.value: running[form.value].result() for form in options.forms}
+            except BaseException:  # stopped, or one form failed: nobody waits for what is still played
+                for process in set(multiprocessing.active_children()) - others:
+                    process.terminate()
+                raise
 
 
 def _watch(running: Mapping[str, Future[dict[str, Any]]], mail: _Mail, shown: Mapping[str, console.Bar]) -> None:

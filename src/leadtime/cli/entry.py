@@ -1,31 +1,30 @@
 """Arguments → one command → exit code. Errors become one line on stderr: ``leadtime: <message> [slug]``.
 
 Exit codes: 0 done · 1 done, but it found something (``policy check``) · 2 the user can mend it · 3 something leadtime
-needs failed, or a defect in leadtime · 130 stopped by Ctrl-C. LEADTIME_DEBUG=1 shows the traceback of a defect.
+needs failed, or a defect in leadtime · 130 stopped by Ctrl-C, 143 by SIGTERM. LEADTIME_DEBUG=1 shows the traceback of
+a defect.
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer carries click, re-exports neither
 
+from leadtime.cli.stop import STOPPED_EXIT, say_stopped
 from leadtime.domain.errors import LeadtimeError
 
 USAGE_EXIT = 2
 DEFECT_EXIT = 3
-STOPPED_EXIT = 130
-
-
-def main() -> None:
-    """The console script."""
-    code = run(sys.argv[1:])
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:  # `leadtime … | head`: the reader has what it wanted
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(code)
+_PLAIN = (  # the parser's own words → a person's
+    (re.compile(r"Value error, "), ""),
+    (re.compile(r"Input should be a valid integer.*"), "it must be a whole number"),
+    (re.compile(r"Input should be a valid number.*"), "it must be a number"),
+    (re.compile(r"Input should be greater than or equal to "), "it must be at least "),
+    (re.compile(r"Input should be less than or equal to "), "it must be at most "),
+)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -39,7 +38,7 @@ def run(argv: Sequence[str]) -> int:
     except ClickException as error:
         return _usage(error)
     except (KeyboardInterrupt, typer.Abort):
-        return _say("stopped", "interrupted", STOPPED_EXIT)
+        return say_stopped(STOPPED_EXIT)
     except BrokenPipeError:
         return 0
     except Exception as error:
@@ -48,7 +47,7 @@ def run(argv: Sequence[str]) -> int:
         what = f"{type(error).__name__}: {error}"
         return _say(f"a defect in leadtime: {what}; please report it, with LEADTIME_DEBUG=1 set", "defect", DEFECT_EXIT)
     if code == STOPPED_EXIT:  # typer turns Ctrl-C into this code and says nothing
-        return _say("stopped", "interrupted", STOPPED_EXIT)
+        return say_stopped(STOPPED_EXIT)
     return code if isinstance(code, int) else 0
 
 
@@ -58,6 +57,8 @@ def _usage(error: ClickException) -> int:
     if isinstance(error, NoArgsIsHelpError):
         typer.echo(message, err=True)
         return USAGE_EXIT
+    for words, plain in _PLAIN:
+        message = words.sub(plain, message)
     ctx = getattr(error, "ctx", None)
     command = "leadtime" if ctx is None else ctx.command_path
     return _say(f"{message}; see '{command} --help'", "usage", USAGE_EXIT)

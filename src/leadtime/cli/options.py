@@ -94,6 +94,26 @@ def parse_duration_s(text: str) -> float:
     return parse_duration(text).total_seconds()
 
 
+def plain_duration(seconds: float) -> str:
+    """Seconds as ``parse_duration`` reads them; parts of a second are dropped.
+
+    >>> plain_duration(5400), plain_duration(0)
+    ('1h30m', '0s')
+    """
+    parts, left = [], int(seconds)
+    for unit, unit_s in (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, left = divmod(left, unit_s)
+        parts.append(f"{count}{unit}" if count else "")
+    return "".join(parts) or "0s"
+
+
+def parse_folder(text: str) -> Path:
+    """A folder's path. Raises typer.BadParameter for an empty one, as an unset shell variable gives it."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty; name a folder, or '.' for this one")
+    return Path(text)
+
+
 def parse_instant(text: str) -> datetime:
     """Read an RFC 3339 time; without an offset it is UTC. Raises typer.BadParameter, which names the option.
 

@@ -33,6 +33,8 @@ class OutputFolder:
 
     def __enter__(self) -> Path:
         try:
+            for folder in (self._out, *(self._out / part for part in self._parts if part)):
+                _refuse_file(folder)
             for part in self._parts:
                 _refuse_strangers(self._out / part)
             self._staged = self._stage()
@@ -90,12 +92,16 @@ def _move(staged: Path, out: Path) -> None:
         (staged / file).replace(out / file)
 
 
+def _refuse_file(folder: Path) -> None:
+    """Raise WrongUse when ``folder``, or a part of the path to it, is a file."""
+    for one in (folder, *folder.parents):
+        if one.exists() and not one.is_dir():
+            wrong = f"{'it' if one == folder else one} is a file"
+            raise WrongUse("out-not-a-folder", f"writing to {folder}", wrong, "name a folder with --out")
+
+
 def _refuse_strangers(folder: Path) -> None:
-    """Raise WrongUse when ``folder`` is a file, or holds files of the names we write that are not an earlier run's."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise WrongUse("out-not-a-folder", f"writing to {folder}", "it is a file", "name a folder with --out")
+    """Raise WrongUse when ``folder`` holds files of the names we write that are not an earlier run's."""
     taken = [name for name in PRODUCTS if os.path.lexists(folder / name)]
     if taken and not _is_report(folder / REPORT):
         raise WrongUse(

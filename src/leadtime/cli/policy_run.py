@@ -1,6 +1,7 @@
 """What the policy commands print: text for people, JSON for pipes. The answers come from the policy room."""
 
 import json
+import re
 from pathlib import Path
 
 import typer
@@ -12,6 +13,18 @@ from leadtime.policy.files import PolicyRefused, load_policy
 from leadtime.policy.schema import Policy
 
 DEFAULT = Policy()
+OPTIONS = {  # the numbers of a workload as the reader gives them
+    "min_replicas": "--min",
+    "max_replicas": "--max",
+    "capacity_per_pod": "--capacity-per-pod",
+    "hpa_target_ratio": "--hpa-target",
+    "peak_demand": "--peak",
+    "low_demand": "--low",
+    "pods_now": "--pods-now",
+    "node_lead_s": "--node-lead",
+    "pod_lead_s": "--pod-lead",
+    "highest_utilisation_ratio": "--highest-utilisation",
+}
 
 
 def check(file: Path, numbers: reach.WorkloadNumbers, *, as_json: bool) -> bool:
@@ -40,8 +53,13 @@ def check(file: Path, numbers: reach.WorkloadNumbers, *, as_json: bool) -> bool:
     for one in report.findings:
         typer.echo(f"{'!' if one.harmful else '·'} {one.threshold}, {one.reach.value}: {one.sentence}; {one.cure}")
     if report.not_checked:
-        typer.echo(f"not checked: {'; '.join(report.not_checked)}")
+        typer.echo(f"not checked: {_with_options('; '.join(report.not_checked))}")
     return harmful
+
+
+def _with_options(text: str) -> str:
+    """``needs peak_demand`` → ``needs --peak``."""
+    return re.sub(r"\w+", lambda word: OPTIONS.get(word[0], word[0]), text)
 
 
 def _print_problems(refused: PolicyRefused, *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from leadtime.cli.options import ReplayOptions, parse_duration, parse_instant, parse_where
+from leadtime.cli.options import ReplayOptions, parse_duration, parse_folder, parse_instant, parse_where
 from leadtime.sources.demand_file_options import Aggregate, DemandFileOptions, OnDuplicate, TimeUnit, ValueUnit
 
 EXAMPLE = (
@@ -20,7 +20,8 @@ _TimeColumn = Annotated[str, typer.Option(metavar="COL", help="Column of times."
 _ValueColumn = Annotated[str, typer.Option(metavar="COL", help="Column of demand.")]
 _Capacity = Annotated[float, typer.Option(metavar="RPS", help="Requests/s one ready pod serves.")]
 _Scenario = Annotated[str, typer.Option(metavar="NAME|FILE", help="Cluster and stage times, such as gpu-40min.")]
-_Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder for report.json, report.html and ticks.sqlite.")]
+_OUT_HELP = "Folder for report.json, report.html and ticks.sqlite."
+_Out = Annotated[Path, typer.Option(parser=parse_folder, metavar="DIR", help=_OUT_HELP)]
 _TimeUnit = Annotated[TimeUnit | None, typer.Option(help="Times are numbers in this unit.")]
 _Start = Annotated[datetime | None, typer.Option(parser=parse_instant, metavar="TIME", help="The instant of number 0.")]
 _ZONE_HELP = "Zone of times without an offset, such as Europe/Berlin; else UTC."
@@ -65,6 +66,8 @@ def replay(
     """Replay a demand series beside HPA alone and beside an oracle."""
     from leadtime.cli import replay_run
 
+    if start is not None and time_unit is None:
+        raise typer.BadParameter("--start is the instant of number 0: say the numbers' unit with --time-unit s or ms")
     file = DemandFileOptions(
         time_column=time_column, value_column=value_column, time_unit=time_unit, start=start, time_zone=time_zone,
         group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from leadtime.cli import console
-from leadtime.cli.options import ReplayOptions
+from leadtime.cli.options import ReplayOptions, plain_duration
 from leadtime.cli.output import OutputFolder
 from leadtime.cli.simulated_policy import simulated_policy
 from leadtime.domain.errors import BadScenario, WrongUse
@@ -21,7 +21,7 @@ from leadtime.simulate.scenario import Scenario, load
 from leadtime.simulate.worlds import Replay
 from leadtime.sources.demand_file import DemandFile, read_demand
 
-MINUTE_S = 60
+MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 INITIAL_S = 300  # of demand that the pods standing at the start are sized by
 
 
@@ -38,7 +38,7 @@ def run(options: ReplayOptions) -> None:
     if options.json:
         sys.stdout.write(encode_report(report))
     console.show_report(out, options.demand.name, report)
-    out.print(f"\nwritten: {options.out}/report.json, report.html, ticks.sqlite")
+    console.show_written(out, options.out)
 
 
 def _scenario(options: ReplayOptions) -> Scenario:
@@ -61,8 +61,9 @@ def _replay(options: ReplayOptions, policy: Policy, scenario: Scenario, file: De
     if scored_from_s + tick_s > end_s:
         raise WrongUse(
             "demand-shorter-than-warm-up", f"replaying {options.demand}",
-            f"it covers {(end_s - trace.start_s) / 3600:,.1f} h and the warm-up takes {options.warm_up}",
-            "shorten --warm-up (for example --warm-up 1h) or give a longer series",
+            f"it covers {plain_duration(end_s - trace.start_s)} and the warm-up takes "
+            f"{plain_duration(options.warm_up.total_seconds())}",
+            f"shorten it, for example --warm-up {_shorter(end_s - trace.start_s)}, or give a longer series",
         )  # fmt: skip
     return Replay(
         scenario=scenario,
@@ -73,6 +74,13 @@ def _replay(options: ReplayOptions, policy: Policy, scenario: Scenario, file: De
         end_s=end_s,
         kill_at_s=_kill_at_s(options, scored_from_s, end_s),
     )
+
+
+def _shorter(covered_s: int) -> str:
+    """A warm-up that leaves something to score: a third of the file, in the largest whole unit."""
+    third_s = covered_s // 3
+    unit_s = next((unit for unit in (DAY_S, HOUR_S, MINUTE_S) if third_s >= unit), 1)
+    return plain_duration(third_s // unit_s * unit_s)
 
 
 def _standing(scenario: Scenario, trace: DemandTrace) -> Scenario:

@@ -1,4 +1,4 @@
-"""The policy a simulated world runs under: the user's file, or the defaults with the whole ladder open.
+"""The policy a simulated world runs under: the user's file or the defaults, the whole ladder open unless it says no.
 
 A simulated cluster may be written to without anybody's leave; shadow, the default everywhere else, would show nothing.
 """
@@ -10,9 +10,9 @@ from leadtime.policy.schema import Policy, Stage
 
 
 def simulated_policy(path: Path | None) -> Policy:
-    """``path`` as it is; without one, the default thresholds with stage ``hpa_floor``. Raises BadPolicy."""
-    if path is not None:
-        return load_policy(path)
-    default = Policy()
-    actuation = default.actuation.model_copy(update={"stage": Stage.HPA_FLOOR})
-    return default.model_copy(update={"actuation": actuation})
+    """``path``, or the default thresholds; stage ``hpa_floor`` where none is written. Raises BadPolicy."""
+    policy = Policy() if path is None else load_policy(path)
+    if "stage" in policy.actuation.model_fields_set:
+        return policy
+    actuation = policy.actuation.model_copy(update={"stage": Stage.HPA_FLOOR})
+    return policy.model_copy(update={"actuation": actuation})

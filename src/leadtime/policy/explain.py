@@ -47,7 +47,10 @@ def _find(path: str) -> ThresholdField:
     by_name = [field for field in fields.values() if field.name == path]
     if len(by_name) == 1:
         return by_name[0]
-    near = difflib.get_close_matches(path, [*fields, *(field.name for field in fields.values())], n=1, cutoff=0.5)
+    begun = sorted((one for one in fields if one.startswith(path)), key=len) if path else []
+    near = begun[:1] or difflib.get_close_matches(
+        path, [*fields, *(field.name for field in fields.values())], n=1, cutoff=0.5
+    )
     inside = [one for one in fields if one.startswith(f"{path}.")]
     if inside:
         cure = f"it is a section of {', '.join(inside)}"

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 import typer
@@ -83,7 +84,13 @@ def test_help_loads_neither_numpy_nor_the_simulator_nor_a_server() -> None:
         (["demo", "--nonsense"], "No such option"),
         (["demo", "--form", "steady"], "--form"),
         (["demo", "--port", "70000"], "--port"),
+        (["demo", "--port", "8o"], "'--port': it must be a whole number;"),
+        (["demo", "--speed", "0"], "'--speed': it must be at least 1;"),
+        (["demo", "--form", "steady"], "'--form': 'steady' is not one of"),
         (["demo", "--headless"], "--out DIR"),
+        (["demo", "--headless", "--out", ""], "'--out': it is empty; name a folder"),
+        ([*REPLAY[:-1], ""], "'--out': it is empty; name a folder"),
+        ([*REPLAY, "--start", "2026-03-02"], "say the numbers' unit with --time-unit"),
         ([*REPLAY, "--warm-up", "7 days"], "'7 days' is not a duration; write 7d"),
         ([*REPLAY, "--warm-up", "99999999d"], "longer than ten years"),
         ([*REPLAY, "--kill-at", "noon"], "'noon' is not a time; write it as 2026-03-02T06:05:00Z"),
@@ -105,6 +112,11 @@ def test_wrong_use_of_an_option_is_one_line_and_exit_2(
     assert err.endswith("--help' [usage]\n")
     assert err.count("\n") == 1
     assert says in err
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert entry.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"leadtime {version('leadtime')}\n"
 
 
 @pytest.mark.parametrize("line", [[], ["policy"]], ids=["leadtime", "leadtime policy"])

@@ -82,5 +82,8 @@ def test_a_file_in_place_of_the_folder_is_an_error(tmp_path: Path) -> None:
         pytest.fail("the run must not begin")
     with pytest.raises(WrongUse) as caught, OutputFolder(tmp_path / "out" / "deeper"):
         pytest.fail("the run must not begin")
-    assert caught.value.slug == "out-not-writable"
+    assert caught.value.slug == "out-not-a-folder"
+    assert f"{tmp_path / 'out'} is a file" in str(caught.value)
+    with pytest.raises(WrongUse, match="it is a file"), OutputFolder(tmp_path / "out", ("recurring", "ramp")):
+        pytest.fail("the run must not begin")
     assert left_in(tmp_path) == ["out"]

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from leadtime.cli import entry
+from leadtime.cli.simulated_policy import simulated_policy
 from leadtime.policy import Policy
 from leadtime.policy.fields import all_fields
+from leadtime.policy.schema import Stage
 
 SOUND = "--min 8 --max 300 --capacity-per-pod 20 --peak 1400 --hpa-target 0.7 --pods-now 20 --pod-lead 10m".split()  # noqa: SIM905
 
@@ -69,3 +71,25 @@ def test_explain_tells_unit_bounds_reason_rules_and_effect(capsys: pytest.Captur
     assert entry.run(["policy", "explain", "kill_switch", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["default"] is False
     assert entry.run(["policy", "explain", "nothing"]) == 2
+
+
+def test_a_check_that_was_not_made_names_the_option_that_is_missing(
+    policy_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry.run(["policy", "check", str(policy_file), "--min", "8"])
+    assert "surge-reach (needs --node-lead, --pod-lead)" in capsys.readouterr().out
+
+
+def test_the_beginning_of_a_name_is_enough_to_be_told_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert entry.run(["policy", "explain", "scaling.surge"]) == 2
+    assert "did you mean scaling.surge_pods_added_per_min?" in capsys.readouterr().err
+
+
+def test_a_simulated_world_is_written_to_unless_the_policy_names_a_stage(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("scaling: {replica_cap: 900}\n")
+    assert simulated_policy(path).actuation.stage is Stage.HPA_FLOOR
+    assert simulated_policy(path).scaling.replica_cap == 900
+    path.write_text("actuation: {stage: shadow}\n")
+    assert simulated_policy(path).actuation.stage is Stage.SHADOW
+    assert simulated_policy(None).actuation.stage is Stage.HPA_FLOOR

@@ -45,3 +45,10 @@ def test_a_bad_file_is_one_line_exit_2_and_nothing_written(
     assert err.count("\n") == 1
     assert err.endswith(f"[{slug}]\n")
     assert [path.name for path in tmp_path.iterdir()] == ["demand.csv"]
+
+
+def test_the_cure_for_a_long_warm_up_is_one_that_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"2026-03-02T00:{minute:02}:00Z,1\n" for minute in range(30))
+    (tmp_path / "demand.csv").write_text("t,v\n" + rows)
+    assert replay(tmp_path, "--warm-up", "1h") == 2
+    assert "covers 30m and the warm-up takes 1h; shorten it, for example --warm-up 10m" in capsys.readouterr().err
