@@ -141,7 +141,7 @@ def _leadtime_reacted(told: Told, run: DecisionRun | None) -> Answer:
             else ". Demand outgrew what stood at once"
         )
         if isinstance(lead, int | float):
-            text += f"; a new node and its pod take {duration(lead)} (learned, nine of ten)"
+            text += f"; a new node and its pod take at most {duration(lead)}, nine times of ten"
     return Answer(id="leadtime-reacted", question=question, text=f"{text}.", decision=first)
 
 

@@ -73,7 +73,7 @@ def with_warm_pods(said: Conclusion, warm: WarmPods | None) -> Conclusion:
         f"No forecast could know this surge and no node comes in time: only warm pods help, {warm.pods_needed:,} of "
         f"them ({warm.gpu_hours_per_day:,.0f} GPU-hours a day)."
     )
-    return Conclusion(act=said.act, sentence=f"{cure} {said.sentence[0].upper()}{said.sentence[1:]}")
+    return Conclusion(act=said.act, sentence=f"{cure} {said.sentence}")
 
 
 def _minutes(count: int) -> str:
