@@ -317,7 +317,7 @@ def _harm(told: Told) -> Answer:
     if not told.harms:
         return Answer(id="harm", question=question, text=_no_harm(told))
     shown = told.harms[:2]
-    sentences = "; ".join(f"{clock(h.at_s)} {h.kind}: {h.sentence}" for h in shown)
+    sentences = "; ".join(f"{clock(h.at_s)} {_asked(h)} {h.kind}: {h.sentence}" for h in shown)
     more = f"; and {len(told.harms) - len(shown)} more, marked below" if len(told.harms) > len(shown) else ""
     first = told.harms[0]
     decision = next(
@@ -326,10 +326,17 @@ def _harm(told: Told) -> Answer:
     return Answer(id="harm", question=question, text=f"{sentences}{more}.", decision=decision)
 
 
+def _asked(harm: Harm) -> str:
+    """What a harmful decision was about; one instant may bear both."""
+    return "a floor" if harm.scope.startswith("workload:") else "room ahead"
+
+
 def _no_harm(told: Told) -> str:
     if "leadtime" not in told.story.worlds or "hpa" not in told.story.worlds:
         return "Not known: harm is measured beside the HPA alone, and one of the two worlds is not on record."
-    judged = "" if told.at_end else " Decisions of the last hour are not judged yet."
+    judged = (
+        "" if told.at_end else " Decisions of the last hour are not judged yet, nor whether those of the last two paid."
+    )
     return f"None: in the hour after each, nothing was lost, pending or paid for in vain beside the HPA alone.{judged}"
 
 

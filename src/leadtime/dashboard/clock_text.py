@@ -49,6 +49,11 @@ def duration(seconds: float) -> str:
     return f"{sign}{hours // 24} d {hours % 24} h"
 
 
+def pods(count: int, more: str = "") -> str:
+    """``1 pod``, ``7 pods``; with ``more``: ``7 more pods``."""
+    return f"{count} {more}pod{'' if count == 1 else 's'}"
+
+
 def number(value: float | None, digits: int = 0) -> str:
     """A number for people: thin groups of three, a real minus; ``–`` for None."""
     if value is None:

@@ -1,8 +1,8 @@
 """Decisions and what came after → the decisions that did harm, by the score card's own rule (scorecard/harm.py).
 
 A decision is charged with the hour after it, against what the HPA alone had in that hour. Once there is a report, its
-list is shown. Before, the rule is applied to the recorded minutes, and only to decisions whose hour has passed: every
-raise looks like waste until the demand it was made for is there.
+list is shown. Before, the rule is applied to the recorded minutes, to decisions whose hour has passed. That one was
+paid for nothing is said after two hours: every raise looks like waste until the demand it was made for is there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from leadtime.dashboard.clock_text import epoch, number
-from leadtime.dashboard.views import DecisionView, Story, WorldMinutes
+from leadtime.dashboard.views import DecisionView, Story, WorldMinutes, workload_of
 from leadtime.scorecard.harm import (
     AFTER_S,
     EXTRA_POD_HOURS_RATIO,
+    PAYS_WITHIN_S,
     PENDING_POD_MINUTES,
     SAME_EPISODE_S,
     UNSERVED_RATIO,
@@ -41,9 +42,10 @@ class Harm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hour:
-    """leadtime's world minus the HPA's over [t, t + 60 min)."""
+    """leadtime's world minus the HPA's over [t, t + 60 min); ``…_two_hours``: over two, None before they passed."""
 
     unserved: float
+    unserved_two_hours: float | None
     pending_min: float
     pod_hours: float
     arrived: float
@@ -52,25 +54,27 @@ class _Hour:
     def kinds(self) -> tuple[str, ...]:
         """Which harms it shows."""
         dearer = self.pod_hours > EXTRA_POD_HOURS_RATIO * self.hpa_pod_hours
+        later = self.unserved_two_hours
         found = {
             HarmKind.UNSERVED: self.unserved > UNSERVED_RATIO * self.arrived,
             HarmKind.PENDING: self.pending_min > PENDING_POD_MINUTES,
-            HarmKind.PAID_FOR_NOTHING: dearer and self.unserved >= -UNSERVED_RATIO * self.arrived,
+            HarmKind.PAID_FOR_NOTHING: dearer and later is not None and later >= -UNSERVED_RATIO * self.arrived,
         }
         return tuple(kind.value for kind, holds in found.items() if holds)
 
 
 def harms(story: Story, until_s: int) -> tuple[Harm, ...]:
     """All harms about this workload that show with the clock at ``until_s``, oldest first."""
-    scope = f"workload:{story.workload}"
     if story.report is not None and until_s >= story.full.end_s:
         told = (story.report.get("story") or {}).get("harms")
         if told is not None:
-            return tuple(_told(h) for h in told if h["scope"] == scope)
+            return tuple(_told(h) for h in told if workload_of(h["scope"]) == story.workload)
     ours, hpa = story.worlds.get("leadtime"), story.worlds.get("hpa")
     if ours is None or hpa is None:
         return ()
-    acted = [d for t in story.ticks for d in t.decisions if d.scope == scope and d.action is not None]
+    acted = [
+        d for t in story.ticks for d in t.decisions if workload_of(d.scope) == story.workload and d.action is not None
+    ]
     return _merged([(d, hour) for d in acted if (hour := _hour_after(d.at_s, ours, hpa, until_s)) is not None])
 
 
@@ -107,16 +111,19 @@ def _sentence(unserved: float, pending_min: float, pod_hours: float, decisions: 
 
 
 def _merged(found: Sequence[tuple[DecisionView, _Hour]]) -> tuple[Harm, ...]:
-    """Neighbours of one kind at most ten minutes apart are one, with the first one's figures."""
+    """Neighbours of one scope and kind at most ten minutes apart are one, with the first one's figures."""
     merged: list[tuple[Harm, _Hour, int]] = []
+    latest: dict[tuple[str, str], int] = {}  # the newest mark of a scope and kind, in ``merged``
     for decision, hour in found:
         kinds = _words(hour.kinds())
         if not kinds:
             continue
-        if merged and merged[-1][0].kind == kinds and decision.at_s - merged[-1][0].last_s <= SAME_EPISODE_S:
-            first, first_hour, count = merged[-1]
-            merged[-1] = (replace(first, last_s=decision.at_s), first_hour, count + 1)
+        before = latest.get((decision.scope, kinds))
+        if before is not None and decision.at_s - merged[before][0].last_s <= SAME_EPISODE_S:
+            first, first_hour, count = merged[before]
+            merged[before] = (replace(first, last_s=decision.at_s), first_hour, count + 1)
             continue
+        latest[decision.scope, kinds] = len(merged)
         mark = Harm(at_s=decision.at_s, last_s=decision.at_s, scope=decision.scope, kind=kinds, sentence="")
         merged.append((mark, hour, 1))
     return tuple(
@@ -133,8 +140,10 @@ def _hour_after(at_s: int, ours: WorldMinutes, hpa: WorldMinutes, until_s: int) 
     if sums[0] is None or sums[1] is None:
         return None
     mine, theirs = sums[0], sums[1]
+    later = [_sums(world, at_s, PAYS_WITHIN_S) for world in (ours, hpa)] if at_s + PAYS_WITHIN_S <= until_s else []
     return _Hour(
         unserved=mine.unserved - theirs.unserved,
+        unserved_two_hours=later[0].unserved - later[1].unserved if later and later[0] and later[1] else None,
         pending_min=mine.pending_min - theirs.pending_min,
         pod_hours=mine.pod_hours - theirs.pod_hours,
         arrived=mine.arrived,
@@ -142,14 +151,15 @@ def _hour_after(at_s: int, ours: WorldMinutes, hpa: WorldMinutes, until_s: int) 
     )
 
 
-def _sums(world: WorldMinutes, at_s: int) -> _Hour | None:
-    hour = world.before(at_s + AFTER_S).since(at_s)
+def _sums(world: WorldMinutes, at_s: int, span_s: int = AFTER_S) -> _Hour | None:
+    hour = world.before(at_s + span_s).since(at_s)
     minutes = world.step_s / 60
     if not hour.at_s:
         return None
     pods = sum((ready or 0) + (starting or 0) for ready, starting in zip(hour.ready, hour.starting, strict=True))
     return _Hour(
         unserved=sum(v or 0.0 for v in hour.unserved),
+        unserved_two_hours=None,
         pending_min=minutes * sum(v or 0 for v in hour.pending),
         pod_hours=minutes * pods / 60,
         arrived=sum(v or 0.0 for v in hour.arrived),

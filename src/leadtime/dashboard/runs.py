@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from leadtime.dashboard.clock_text import pods
 from leadtime.dashboard.views import DecisionView, Direction, Fate, ProposalView, TickView
 
 LONGEST_STEP = 2.5  # ticks; a longer silence ends a run
@@ -41,9 +42,9 @@ class DecisionRun:
             return first.words
         noun = "room ahead" if first.kind == "buffer" else "floor"
         if first.direction is Direction.RENEW:
-            return f"{noun} {last.after} pods, renewed"
+            return f"{noun} {pods(last.after)}, renewed"
         steps = f" in {len(self.decisions)} steps"
-        return f"{noun} {first.before} → {last.after} pods{steps}"
+        return f"{noun} {first.before} → {pods(last.after)}{steps}"
 
     @property
     def loser_reasons(self) -> tuple[tuple[str, int], ...]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from leadtime.dashboard import clock_text
+from leadtime.dashboard.clock_text import pods
 from leadtime.dashboard.views import (
     ActionView,
     DecisionView,
@@ -61,11 +62,11 @@ def action_view(action: Json, snapshot: Json) -> ActionView:
     if "pods" in action:
         ours = state.get("buffer")
         before = int(ours["pods"]) if ours else 0
-        words = f"room for {before} → {action['pods']} more pods on {action['pool']}"
+        words = f"room for {before} → {pods(action['pods'], 'more ')} on {action['pool']}"
         return _moved("buffer", before, action["pods"], words)
     before = _floor(state)
     if "replicas" in action:
-        return _moved("floor", before, action["replicas"], f"floor {before} → {action['replicas']} pods")
+        return _moved("floor", before, action["replicas"], f"floor {before} → {pods(action['replicas'])}")
     after = state.get("owner_min_replicas")
     words = f"floor {before} → given back to the owner's {after if after is not None else 'own value'}"
     return ActionView(kind="release", direction=Direction.LOWER, words=words, before=before, after=after)
@@ -74,7 +75,7 @@ def action_view(action: Json, snapshot: Json) -> ActionView:
 def _moved(kind: str, before: int, after: int, words: str) -> ActionView:
     direction = Direction.RAISE if after > before else Direction.LOWER if after < before else Direction.RENEW
     if direction is Direction.RENEW:
-        words = f"{'floor' if kind == 'floor' else 'room for'} {after} pods, renewed"
+        words = f"{'floor' if kind == 'floor' else 'room for'} {pods(after)}, renewed"
     return ActionView(kind=kind, direction=direction, words=words, before=before, after=after)
 
 

@@ -1,5 +1,6 @@
 """One ledger file → ticks, decision lines, minute rows, documents. Reads only; may run beside the writer."""
 
+import sqlite3
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +24,11 @@ class LedgerReader:
         self.path = Path(path)
         identify(self.path, f"reading ledger {self.path}")
         # NullPool: a page reads from several threads, and a connection that is closed at once never blocks the writer.
-        self._engine = sa.create_engine(f"sqlite:///{read_only_uri(self.path)}&uri=true", poolclass=sa.pool.NullPool)
+        # A creator: an engine's URL would decode the path once more, and open another file where it holds # ? or %.
+        self._engine = sa.create_engine("sqlite://", creator=self._connect, poolclass=sa.pool.NullPool)
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(read_only_uri(self.path), uri=True)
 
     def meta(self) -> LedgerMeta:
         """What this ledger is about."""

@@ -218,11 +218,30 @@ def test_harm_is_marked_by_kind(story, ours, kind):
         pytest.param(
             world("leadtime", ready=12), world("hpa", unserved=range(30)), 7200, id="dearer, and it served more"
         ),
-        pytest.param(world("leadtime", ready=12), world("hpa"), 3599, id="its hour has not passed"),
+        pytest.param(world("leadtime", pending=1), world("hpa"), 3599, id="its hour has not passed"),
+        pytest.param(world("leadtime", ready=12), world("hpa"), 7199, id="dearer, and its two hours have not passed"),
+        pytest.param(
+            world("leadtime", ready=12), world("hpa", unserved=range(70, 100)), 7200, id="it served more an hour later"
+        ),
     ],
 )
 def test_no_harm_is_marked(story, ours, hpa, until_s):
     assert harms(acting_story(story, ours, hpa), until_s) == ()
+
+
+def test_a_buffer_is_judged_like_a_floor_before_the_end_and_at_it(story):
+    acting = acting_story(story, world("leadtime", ready=12), world("hpa"))
+    (tick,) = acting.ticks
+    room = replace(next(d for d in tick.decisions if d.scope == CHAT), scope="pool:gpu/serving/chat")
+    both = replace(acting, ticks=(replace(tick, decisions=(*tick.decisions, room)),))
+    assert {harm.scope for harm in harms(both, 7200)} == {CHAT, "pool:gpu/serving/chat"}
+    told = {
+        "first_at": "2026-03-02T06:42:00Z", "last_at": "2026-03-02T06:50:00Z", "decisions": 9, "reason": "Renewed",
+        "asks": "room", "kinds": ["paid_for_nothing"], "extra_unserved_requests": 0.0,
+        "extra_pending_pod_minutes": 0.0, "extra_pod_hours": 61.2,
+    }  # fmt: skip
+    report = {"story": {"harms": [{**told, "scope": scope} for scope in (CHAT, "pool:gpu/serving/chat", "pool:gpu")]}}
+    assert len(harms(replace(story, report=report), story.full.end_s)) == 2
 
 
 def test_the_reports_own_list_of_harms_is_shown_at_the_end(story):

@@ -31,6 +31,7 @@ def tick_at(synthetic, minute):
     [
         pytest.param({"workload": CHAT, "replicas": 30}, Direction.RAISE, "floor 20 → 30 pods", id="a floor above ours is a raise"),
         pytest.param({"workload": CHAT, "replicas": 12}, Direction.LOWER, "floor 20 → 12 pods", id="a floor below ours lowers"),
+        pytest.param({"workload": CHAT, "pool": "gpu", "pods": 1}, Direction.RAISE, "room for 0 → 1 more pod on gpu", id="one pod"),
         pytest.param({"workload": CHAT, "replicas": 20}, Direction.RENEW, "floor 20 pods, renewed", id="the same floor renews"),
         pytest.param({"workload": CHAT}, Direction.LOWER, "floor 20 → given back to the owner's 8", id="release names the owner's"),
         pytest.param(

@@ -44,6 +44,17 @@ def test_the_meta_comes_back_as_it_was(written):
         assert ledger.meta() == META
 
 
+def test_a_path_that_looks_like_an_address_is_that_path(tmp_path, build_tick):
+    path = tmp_path / "a b#c?mode=memory%20ü" / "ticks.sqlite"
+    path.parent.mkdir()
+    with SqliteLedger.create(path, META) as ledger:
+        ledger.append(build_tick())
+    with LedgerReader(path) as ledger:
+        assert ledger.meta() == META
+        assert len(ledger.tick_times()) == 1
+    assert [one.name for one in tmp_path.iterdir()] == [path.parent.name]
+
+
 def test_ticks_come_back_oldest_first_and_whole(written):
     path, first = written
     with LedgerReader(path) as ledger:
