@@ -62,10 +62,12 @@ def number(value: float | None, digits: int = 0) -> str:
 
 
 def percent(ratio: float | None, digits: int = 1) -> str:
-    """0.0312 → ``3.1 %``; ``–`` for None; a share above 0 never reads as 0."""
+    """0.0312 → ``3.1 %``; ``–`` for None; a share above 0 never reads as 0, one below 1 never as all."""
     if ratio is None:
         return "–"
     least = 10.0 ** -(digits + 2)
     if 0 < ratio < least / 2:
         return f"<\u202f{number(least * 100, digits)} %"
+    if 1 - least / 2 <= ratio < 1:
+        return f">\u202f{number((1 - least) * 100, digits)} %"
     return f"{number(ratio * 100, digits)} %"

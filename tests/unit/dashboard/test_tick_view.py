@@ -96,9 +96,17 @@ def test_a_time_without_a_zone_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("ratio", "text"), [(None, "–"), (0.0, "0.0 %"), (0.0312, "3.1 %"), (0.0000004, "<\u202f0.1 %"), (1.0, "100.0 %")]
+    ("ratio", "text"),
+    [
+        (None, "–"),
+        (0.0, "0.0 %"),
+        (0.0312, "3.1 %"),
+        (0.0000004, "<\u202f0.1 %"),
+        (0.9997, ">\u202f99.9 %"),
+        (1.0, "100.0 %"),
+    ],
 )
-def test_a_share_above_zero_never_reads_as_zero(ratio, text):
+def test_a_share_of_some_never_reads_as_none_or_all(ratio, text):
     assert clock_text.percent(ratio) == text
 
 
