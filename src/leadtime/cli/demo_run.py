@@ -11,10 +11,10 @@ from queue import Empty
 from typing import Any, Protocol
 
 from leadtime.cli import console
+from leadtime.cli.exits import deaf_children
 from leadtime.cli.options import DemoOptions
 from leadtime.cli.output import OutputFolder
 from leadtime.cli.simulated_policy import simulated_policy
-from leadtime.cli.stop import deaf_children
 from leadtime.policy.schema import Policy
 from leadtime.simulate.demo import demo
 from leadtime.simulate.incident import Form

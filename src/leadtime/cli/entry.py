@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer carries click, re-exports neither
 
-from leadtime.cli.stop import STOPPED_EXIT, say_stopped
+from leadtime.cli.exits import STOPPED_EXIT, say_stopped
 from leadtime.domain.errors import LeadtimeError
 
 USAGE_EXIT = 2
