@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from leadtime.cli import stop
+from leadtime.cli import exits, stop
 
 
 def stopped_by(number: signal.Signals):
@@ -40,7 +40,7 @@ def test_a_stopped_run_says_so_in_one_line(
 
 def test_children_do_not_hear_ctrl_c_and_we_do() -> None:
     child = multiprocessing.get_context("spawn").Process(target=signal.raise_signal, args=(signal.SIGINT,))
-    with stop.deaf_children():
+    with exits.deaf_children():
         child.start()
     child.join()
     assert child.exitcode == 0
