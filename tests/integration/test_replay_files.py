@@ -39,6 +39,19 @@ def test_a_replay_says_what_it_read(report: dict[str, Any], recurring_csv: Path)
     }  # fmt: skip
 
 
+def test_every_field_is_explained(report: dict[str, Any], demo_reports: dict[str, dict[str, Any]]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
+    found: set[str] = set()
+    for one in (report, *demo_reports.values()):
+        found |= {*one, *one["story"]}
+        for part in ("worlds", "timeline"):
+            found |= {name for world in one[part].values() for fields in world.values() for name in fields}
+        found |= {name for fields in one["comparison"].values() for name in fields}
+    settings = ("hpa_equal_cost_", "cron_")  # told together in one row
+    asked = {name for name in found if not name.endswith("_reason") and not name.startswith(settings)}
+    assert [name for name in sorted(asked) if f"`{name}`" not in page] == []
+
+
 def test_the_warm_up_is_not_scored(report: dict[str, Any]) -> None:
     for by_workload in report["worlds"].values():
         card = by_workload[KEY]

@@ -1,8 +1,9 @@
 """Decisions and what came after → the decisions that did harm, by the score card's own rule (scorecard/harm.py).
 
 A decision is charged with the hour after it, against what the HPA alone had in that hour. Once there is a report, its
-list is shown. Before, the rule is applied to the recorded minutes, to decisions whose hour has passed. That one was
-paid for nothing is said after two hours: every raise looks like waste until the demand it was made for is there.
+list is shown where it is whole. Else the rule is applied to the recorded minutes, to decisions whose hour has passed.
+That one was paid for nothing is said after two hours: every raise looks like waste until the demand it was made for is
+there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,8 +67,9 @@ class _Hour:
 def harms(story: Story, until_s: int) -> tuple[Harm, ...]:
     """All harms about this workload that show with the clock at ``until_s``, oldest first."""
     if story.report is not None and until_s >= story.full.end_s:
-        told = (story.report.get("story") or {}).get("harms")
-        if told is not None:
+        all_told = story.report.get("story") or {}
+        told = all_told.get("harms")
+        if told is not None and all_told.get("harms_total", len(told)) == len(told):  # the report lists the first few
             return tuple(_told(h) for h in told if workload_of(h["scope"]) == story.workload)
     ours, hpa = story.worlds.get("leadtime"), story.worlds.get("hpa")
     if ours is None or hpa is None:

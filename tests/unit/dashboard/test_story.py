@@ -244,6 +244,12 @@ def test_a_buffer_is_judged_like_a_floor_before_the_end_and_at_it(story):
     assert len(harms(replace(story, report=report), story.full.end_s)) == 2
 
 
+def test_a_list_that_the_report_cut_off_is_not_taken_for_all(story):
+    acting = acting_story(story, world("leadtime", ready=12), world("hpa"))
+    cut = replace(acting, report={"story": {"harms": [], "harms_total": 21}})
+    assert [harm.at_s for harm in harms(cut, cut.full.end_s)] == [0]
+
+
 def test_the_reports_own_list_of_harms_is_shown_at_the_end(story):
     told = {
         "first_at": "2026-03-02T06:42:00Z", "last_at": "2026-03-02T06:50:00Z", "decisions": 9, "scope": CHAT,
