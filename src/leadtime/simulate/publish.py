@@ -13,7 +13,7 @@ from leadtime.scorecard.measures import score
 from leadtime.simulate.report import Conclusion, ReportInputs, WarmPods, build_report, encode_report
 from leadtime.simulate.report_html import build_html
 from leadtime.simulate.report_minutes import minutes
-from leadtime.simulate.verdict import conclude, in_shadow, with_warm_pods, writes
+from leadtime.simulate.verdict import conclude, in_shadow, with_kill, with_warm_pods, writes
 from leadtime.simulate.warm_pods import warm_pods_needed
 from leadtime.simulate.worlds import Played, Prepared, Progress, Replay, play
 
@@ -102,7 +102,8 @@ def _verdict(replay: Replay, played: Played, digests: list[TickDigest]) -> Concl
     key = replay.scenario.workloads[0].key
     of = {world: score(played.runs[world], key) for world in ("hpa", "leadtime", "hpa_equal_cost")}
     said = conclude(digests, of["hpa"], of["leadtime"], of["hpa_equal_cost"])
-    return said if writes(replay.policy) else in_shadow(said)
+    told = said if writes(replay.policy) else in_shadow(said)
+    return with_kill(told, replay.kill_at_s, replay.scored_from_s)
 
 
 def _rivals(played: Played) -> dict[str, Any]:

@@ -1,14 +1,17 @@
 """What leadtime did and what it brought → one sentence a person can act on, and whether leadtime should act here."""
 
+import re
 from collections.abc import Sequence
 
 from leadtime.domain.reasons import Reason
+from leadtime.domain.time_window import from_epoch, rfc3339
 from leadtime.policy.schema import Policy, Stage
 from leadtime.scorecard.digest import TickDigest
 from leadtime.scorecard.measures import WorkloadScore
 from leadtime.simulate.report import Conclusion, WarmPods
 
 FORESEEN = frozenset({Reason.FORECAST_ABOVE_READY.value, Reason.NODES_NEEDED_AHEAD.value, Reason.STEADY_HEADROOM.value})
+_KEPT = re.compile(r"^\S+: kept at [\d,]+; ")  # how a quiet decision begins; the verdict is about the whole span
 SURGED = frozenset({Reason.SURGE_ABOVE_FORECAST.value})
 RAISES = frozenset({"SetFloor", "SetBuffer"})
 STOOD_BACK = (
@@ -65,6 +68,18 @@ def in_shadow(said: Conclusion) -> Conclusion:
     return Conclusion(act=False, sentence=f"leadtime only watched (policy.actuation): nothing was written; {would}.")
 
 
+def with_kill(said: Conclusion, kill_at_s: int | None, scored_from_s: int) -> Conclusion:
+    """What the kill switch did to the run stands before anything else."""
+    if kill_at_s is None:
+        return said
+    if kill_at_s <= scored_from_s:
+        text = "The kill switch was on from the first tick: leadtime wrote nothing, the HPA alone ruled."
+        return Conclusion(act=False, sentence=text)
+    at = rfc3339(from_epoch(kill_at_s))
+    text = f"The kill switch was on from {at}: from then on the HPA alone ruled. Over the whole span, {said.sentence}"
+    return Conclusion(act=said.act, sentence=text)
+
+
 def with_warm_pods(said: Conclusion, warm: WarmPods | None) -> Conclusion:
     """A sudden surge leaves nothing to foresee: say what would have helped, and what that costs."""
     if warm is None or not warm.pods_needed or warm.gpu_hours_per_day is None:
@@ -90,4 +105,5 @@ def _why_not(ticks: Sequence[TickDigest]) -> str:
                 last[decision.reason] = decision.sentence
     if not found:
         return "leadtime stood back: there was always enough capacity for what it expected."
-    return f"leadtime stood back: {last[max(found, key=lambda reason: (found[reason], reason))]}"
+    said = last[max(found, key=lambda reason: (found[reason], reason))]
+    return f"leadtime stood back, judging by the days before: {_KEPT.sub('', said)}"

@@ -8,7 +8,7 @@ from leadtime.domain.reasons import Reason
 from leadtime.policy.schema import Policy
 from leadtime.scorecard.digest import DecisionDigest, TickDigest
 from leadtime.scorecard.measures import WorkloadScore
-from leadtime.simulate.verdict import conclude, in_shadow, writes
+from leadtime.simulate.verdict import conclude, in_shadow, with_kill, writes
 
 AT_S = 1_772_409_600
 
@@ -87,7 +87,7 @@ def test_where_it_stood_back_the_reason_it_gave_most_often_is_told_in_its_newest
     ]
     told = conclude(ticks, SCORE, SCORE, SCORE)
     assert not told.act
-    assert told.sentence == "leadtime stood back: because PredictionDoesNotPay at 2"
+    assert told.sentence == "leadtime stood back, judging by the days before: because PredictionDoesNotPay at 2"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_answering_surges_where_nobody_was_short_is_standing_back() -> None:
     calm = replace(SCORE, shortfall_minutes=0, unserved_requests=0.0)
     told = conclude([SURGE], calm, replace(calm, pod_hours=1010.0), calm)
     assert not told.act
-    assert told.sentence == "leadtime stood back: because PredictionDoesNotPay at 0"
+    assert told.sentence == "leadtime stood back, judging by the days before: because PredictionDoesNotPay at 0"
 
 
 def test_answering_surges_counts_as_acting_where_users_were_short() -> None:
@@ -142,3 +142,15 @@ def test_in_shadow_nothing_was_written_and_the_verdict_says_what_would_have_been
     stood_back = in_shadow(conclude([], SCORE, SCORE, SCORE))
     assert not stood_back.act
     assert stood_back.sentence.endswith("it would not have asked for capacity either.")
+
+
+def test_a_kill_switch_stands_before_anything_else() -> None:
+    said = conclude([RAISED], SCORE, GOOD, SCORE)
+    assert with_kill(said, None, AT_S) == said
+    never = with_kill(said, AT_S, AT_S)
+    assert (never.act, never.sentence.split(":")[0]) == (False, "The kill switch was on from the first tick")
+    later = with_kill(said, AT_S + 3600, AT_S)
+    assert later.act
+    assert later.sentence.startswith("The kill switch was on from 2026-03-02T01:00:00Z: from then on the HPA alone")
+        "The kill switch was on from 2026-03-02T01:00:00Z: from then on the HPA alone ruled."
+    )
