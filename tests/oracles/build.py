@@ -54,7 +54,7 @@ class Compilation:
         """Runs beside the compiler until ``ended``."""
         while not self.ended.wait(PROGRESS_EVERY_S):
             elapsed_s = time.monotonic() - self.began
-            say(f"{self.compiled} packages compiled, at most {self.packages} in all, {elapsed_s:.0f} s")
+            say(f"{self.compiled} packages compiled, of {self.packages} and the standard library, {elapsed_s:.0f} s")
 
 
 def compile_dependencies(go: str, module: Path, env: dict[str, str]) -> None:
