@@ -31,10 +31,10 @@ def level(state: Recent, count: int = KEPT_MINUTES) -> float | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LastValue:
-    """What is now stays. Source: the naive forecast of every forecasting text."""
+class _OfRecent:
+    """What both models share: the newest minutes, remembered once for the two of them."""
 
-    name: str = "last_value"
+    name: str
     memory: str = "recent"
 
     def start(self, step_s: int = MINUTE_S) -> Recent:
@@ -46,6 +46,13 @@ class LastValue:
         """See DemandModel."""
         del at_s
         return add(state, value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastValue(_OfRecent):
+    """What is now stays. Source: the naive forecast of every forecasting text."""
+
+    name: str = "last_value"
 
     def predict(self, state: Recent, steps: int) -> Band | TooShort:
         """See DemandModel."""
@@ -55,21 +62,10 @@ class LastValue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mean5Min:
+class Mean5Min(_OfRecent):
     """The mean of the last five known minutes stays: last value with less noise."""
 
     name: str = "mean_5min"
-    memory: str = "recent"
-
-    def start(self, step_s: int = MINUTE_S) -> Recent:
-        """See DemandModel."""
-        check_step(self.name, step_s)
-        return Recent()
-
-    def update(self, state: Recent, at_s: int, value: float | None) -> Recent:
-        """See DemandModel."""
-        del at_s
-        return add(state, value)
 
     def predict(self, state: Recent, steps: int) -> Band | TooShort:
         """See DemandModel."""

@@ -89,7 +89,7 @@ def judge(
         record,
         capacity_per_pod=workload.capacity_per_pod,
         pod_lead_s=lead.pod_p50_s,
-        max_extra_ratio=policy.scaling.max_extra_pod_hours_ratio + ESTIMATE_RATIO,
+        max_extra_ratio=_affordable_ratio(policy),
     )
     days = len(record.demand) * record.step_s / DAY_S
     best = _best(verdict, days, policy) if verdict.act else None
@@ -128,9 +128,14 @@ def _room_saves(compared: Comparable, workload: WorkloadState, lead: LeadTime) -
     return verdict.act
 
 
+def _affordable_ratio(policy: Policy) -> float:
+    """Extra pod-hours a plan may take by the record's estimate, as a share of the HPA's."""
+    return policy.scaling.max_extra_pod_hours_ratio + ESTIMATE_RATIO
+
+
 def _best(verdict: Worth, days: float, policy: Policy) -> PlanScore | None:
     """The affordable plan with the highest worth above zero; the cheaper of equals."""
-    hpa, most = verdict.per_plan[0], 1 + policy.scaling.max_extra_pod_hours_ratio + ESTIMATE_RATIO
+    hpa, most = verdict.per_plan[0], 1 + _affordable_ratio(policy)
     paying = [
         plan
         for plan in verdict.per_plan[1:]
@@ -155,7 +160,7 @@ def _net_minutes(plan: PlanScore, hpa: PlanScore, days: float, policy: Policy) -
 def _no_plan_pays(verdict: Worth, days: float, policy: Policy) -> str:
     if not verdict.act:
         return verdict.sentence
-    hpa, most = verdict.per_plan[0], 1 + policy.scaling.max_extra_pod_hours_ratio + ESTIMATE_RATIO
+    hpa, most = verdict.per_plan[0], 1 + _affordable_ratio(policy)
     affordable = [plan for plan in verdict.per_plan[1:] if plan.pod_hours_ratio_to_hpa <= most]
     best = max(affordable, key=lambda plan: (_net_minutes(plan, hpa, days, policy), plan.name))
     return (

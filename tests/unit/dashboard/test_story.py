@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from leadtime.dashboard import answers, pages, tracks
 from leadtime.dashboard.clock_text import epoch, instant
 from leadtime.dashboard.drawer import decision_detail
-from leadtime.dashboard.forecast_check import check_forecasts
+from leadtime.dashboard.forecast_check import actual_demand, check_forecasts
 from leadtime.dashboard.harm import harms
 from leadtime.dashboard.runs import decision_runs
 from leadtime.dashboard.scores import minute_sums, score_table
@@ -388,16 +388,12 @@ def test_a_threshold_crossed_on_another_day_is_not_this_days(story):
 
 
 def test_without_worlds_demand_is_what_the_ticks_saw_at_the_minute_their_evidence_names(story, synthetic):
-    from leadtime.dashboard.forecast_check import actual_demand
-
     seen = actual_demand(replace(story, worlds={}))
     tick = next(t for t in story.ticks if t.at_s == at("06:00"))
     assert seen[tick.workloads["serving/chat"].demand_at_s] == synthetic.demand(359)
 
 
 def test_of_a_thinned_world_the_ticks_finer_demand_is_taken(story):
-    from leadtime.dashboard.forecast_check import actual_demand
-
     thin = replace(story.worlds["leadtime"], step_s=1560, at_s=[at("03:00")], demand=[1.0])
     found = actual_demand(replace(story, worlds={"leadtime": thin}, ticks=story.ticks[:3]))
     assert found[at("03:25")] == 1.0
