@@ -5,7 +5,8 @@ LeadtimeError                      every deliberate error; its slug has an entry
 │   ├── BadDemandFile              a demand file cannot be read as a series
 │   ├── BadPolicy                  a policy file breaks the schema or a cross-field rule
 │   ├── BadScenario                a scenario file breaks its schema
-│   └── BadLedger                  a ledger is absent, of another format, or not a ledger
+│   ├── BadLedger                  a ledger is absent, of another format, or not a ledger
+│   └── BadTrace                   a trace, a data set made from one, or a failure model cannot be used
 └── DependencyFailed               exit 3: something leadtime needs did not answer
 
 A message says what was being done, what is wrong (value and unit), and what to do.
@@ -43,6 +44,10 @@ class BadScenario(WrongUse):
 
 class BadLedger(WrongUse):
     """A ledger file is absent, of another format version, or no ledger at all."""
+
+
+class BadTrace(WrongUse):
+    """A trace file, a data set made from it, or a model folder cannot be used; finished partitions are kept."""
 
 
 class DependencyFailed(LeadtimeError):

@@ -1,1 +1,1 @@
-"""Offline learning. Empty until that work."""
+"""Offline learning: raw shards → windows → features → a published failure model, with reports one can compare."""

@@ -1,0 +1,10 @@
+"""``leadtime borg``: from raw shards of a cluster trace to a failure model one can believe. One file a command.
+
+Each file imports typer and option types at the top; the work (and polars, xgboost, …) is imported when it runs.
+"""
+
+import typer
+
+app = typer.Typer(
+    help="Failure forecasts from Borg-like traces: generate, check, repair, label, train, report.", no_args_is_help=True
+)
