@@ -1,0 +1,65 @@
+"""Scores and labels of a block nobody trained on → the map that makes probabilities of the scores.
+
+Isotonic where at least 1,000 positives hold it up (borg-trace §3.3), made strictly rising by running straight lines
+through the blocks' centres (Oron & Flournoy 2017), beta down to 100, Platt below; the identity without positives.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from leadtime.risk.calibration import IDENTITY, Calibration, Kind, expit, logit
+from leadtime.risk.measures import Array
+
+ISOTONIC_POSITIVES = 1000
+BETA_POSITIVES = 100
+SMALLEST_STEP = 1e-9  # log-odds between two knots; nearer ones are one knot
+
+
+def fit_calibration(p: npt.ArrayLike, y: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Calibration:
+    """Fit on p [rows] in (0, 1), labels 0/1, weights (1/f of sampled negatives; None: 1)."""
+    given = np.asarray(p, dtype=np.float64)
+    labels = np.asarray(y, dtype=np.float64)
+    weights = np.ones(len(given)) if weight is None else np.asarray(weight, dtype=np.float64)
+    positives = int((labels > 0).sum())
+    if positives == 0 or positives == len(labels):
+        return IDENTITY
+    if positives >= ISOTONIC_POSITIVES:
+        return _isotonic(given, labels, weights)
+    if positives >= BETA_POSITIVES:
+        fitted = _beta(given, labels, weights)
+        if fitted.slope > 0 and fitted.slope_below > 0:
+            return fitted
+    return _platt(given, labels, weights)
+
+
+def _isotonic(p: Array, y: Array, weight: Array) -> Calibration:
+    at = logit(p)
+    level = IsotonicRegression(y_min=0.0, y_max=1.0).fit_transform(at, y, sample_weight=weight)
+    _, block = np.unique(level, return_inverse=True)
+    mass = np.bincount(block, weights=weight)
+    centre = np.bincount(block, weights=weight * at) / mass
+    half = 0.5 / mass  # a block without (with only) positives is not impossible (certain): half a row more
+    to = logit(np.clip(np.bincount(block, weights=weight * y) / mass, half, 1 - half))
+    kept = np.concatenate(([True], (np.diff(centre) > SMALLEST_STEP) & (to[1:] > np.maximum.accumulate(to)[:-1])))
+    return Calibration(kind=Kind.ISOTONIC, knots_from=tuple(centre[kept].tolist()), knots_to=tuple(to[kept].tolist()))
+
+
+def _beta(p: Array, y: Array, weight: Array) -> Calibration:
+    held = expit(logit(p))
+    intercept, slopes = _logistic(np.column_stack([np.log(held), -np.log1p(-held)]), y, weight)
+    return Calibration(kind=Kind.BETA, intercept=intercept, slope=float(slopes[0]), slope_below=float(slopes[1]))
+
+
+def _platt(p: Array, y: Array, weight: Array) -> Calibration:
+    intercept, slopes = _logistic(logit(p)[:, None], y, weight)
+    if slopes[0] <= 0:  # the scores rank the wrong way round; turning them would hide that
+        return Calibration(kind=Kind.PLATT, intercept=float(logit([np.average(y, weights=weight)])[0]), slope=1e-6)
+    return Calibration(kind=Kind.PLATT, intercept=intercept, slope=float(slopes[0]))
+
+
+def _logistic(x: Array, y: Array, weight: Array) -> tuple[float, Array]:
+    """Intercept and slopes of an all but unpenalised logistic regression."""
+    fitted = LogisticRegression(C=1e6, max_iter=500, tol=1e-8).fit(x, y, sample_weight=weight)
+    return float(fitted.intercept_[0]), np.asarray(fitted.coef_[0], dtype=np.float64)
