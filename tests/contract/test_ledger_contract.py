@@ -82,7 +82,7 @@ def test_nothing_of_a_tick_is_lost(seam):
     tick = tick_at(3)
     seam.sink.append(tick)
     kept = seam.read()[0]
-    assert set(kept) == set(Tick.__dataclass_fields__)
+    assert set(kept) == set(Tick.__dataclass_fields__) - {"risks", "pod_ends"}  # empty ones are left out
     assert kept == wire.decode_tick(wire.encode_tick(tick))
     assert kept["decisions"][0]["action"]["replicas"] == 503
     assert kept["decisions"][0]["why"]["sentence"] == "tick 3: „500“ needed, 480 ready"

@@ -1,18 +1,21 @@
 """Decisions → writes, as far up the ladder as policy.actuation.stage allows: shadow < capacity_buffer < hpa_floor.
 
-Room and consolidation are on the rung capacity_buffer; floors and low-priority admission, which touch what users run,
-on hpa_floor. Under the kill switch every release is written, on any rung, and nothing else is.
+Room and consolidation are on the rung capacity_buffer; floors, low-priority admission and what is done for a pod at
+risk, which touch what users run, on hpa_floor. Under the kill switch every release is written, on any rung, and
+nothing else is.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from leadtime.actuators import capacity_buffer, hpa_floor, queue, shadow
+from leadtime.actuators import at_risk, capacity_buffer, hpa_floor, queue, shadow
 from leadtime.actuators.writes import outcome
 from leadtime.domain.decision import (
     Action,
+    AvoidNode,
     Decision,
     Outcome,
+    ProtectPod,
     ReleaseFloor,
     SetBuffer,
     SetConsolidation,
@@ -72,6 +75,10 @@ class LadderActuator:
                 return capacity_buffer.set_consolidation(decision, action, writer, as_of)
             case SetLowPriorityAdmission():
                 return queue.set_admission(decision, action, writer, as_of)
+            case ProtectPod():
+                return at_risk.protect_pod(decision, action, writer, as_of)
+            case AvoidNode():
+                return at_risk.avoid_node(decision, action, writer, as_of)
 
 
 def _gives_back(action: Action, policy: ActuationPolicy) -> bool:
@@ -79,7 +86,7 @@ def _gives_back(action: Action, policy: ActuationPolicy) -> bool:
     match action:
         case ReleaseFloor() | SetBuffer(pods=0) | SetConsolidation(offered=False):
             return True
-        case SetLowPriorityAdmission(paused=False):
+        case SetLowPriorityAdmission(paused=False) | ProtectPod(expires_at=None) | AvoidNode(expires_at=None):
             return True
         case SetFloor():
             return policy.floor_release == "stepwise"

@@ -5,8 +5,10 @@ from datetime import datetime
 
 from leadtime.domain.decision import (
     Action,
+    AvoidNode,
     Decision,
     Outcome,
+    ProtectPod,
     ReleaseFloor,
     SetBuffer,
     SetConsolidation,
@@ -29,6 +31,14 @@ def rollback(action: Action) -> str:
             return f"set_buffer {ref.key} on {pool} to 0, or wait until {rfc3339(ends)}: it expires by itself"
         case SetLowPriorityAdmission(queue=queue, paused=paused):
             return f"{'admit' if paused else 'hold back'} low-priority pods of queue {queue}"
+        case ProtectPod(pod=pod, expires_at=ends):
+            if ends is None:
+                return f"protect_pod {pod} until an instant"
+            return f"protect_pod {pod} until none, or wait until {rfc3339(ends)}: it expires by itself"
+        case AvoidNode(node=node, expires_at=ends):
+            if ends is None:
+                return f"avoid_node {node} until an instant"
+            return f"avoid_node {node} until none, or wait until {rfc3339(ends)}: it expires by itself"
         case SetConsolidation(pool=pool, offered=offered):
             left = f"leave empty nodes of pool {pool} to the node autoscaler"
             return left if offered else f"offer empty nodes of pool {pool}"

@@ -1,6 +1,6 @@
 """One tick as the ledger gives it (a dict of JSON types, the shape of domain.tick.Tick) → a TickView.
 
-An action is told by its fields, not by a tag: the five actions of domain.decision have five different sets of fields.
+An action is told by its fields, not by a tag: the actions of domain.decision have different sets of fields.
 """
 
 from collections.abc import Mapping
@@ -58,6 +58,10 @@ def action_view(action: Json, snapshot: Json) -> ActionView:
         verb = "offer empty nodes of" if action["offered"] else "keep empty nodes of"
         direction = Direction.LOWER if action["offered"] else Direction.RAISE
         return ActionView(kind="consolidation", direction=direction, words=f"{verb} pool {action['pool']}")
+    if "node" in action:
+        return _measure("avoid", action, f"new pods on other nodes than {action['node']}")
+    if "pod" in action:
+        return _measure("protect", action, f"no scale-down of {_key(action['workload'])} for {action['pod']}")
     state = _state_of(action["workload"], snapshot)
     if "pods" in action:
         ours = state.get("buffer")
@@ -70,6 +74,15 @@ def action_view(action: Json, snapshot: Json) -> ActionView:
     after = state.get("owner_min_replicas")
     words = f"floor {before} → given back to the owner's {after if after is not None else 'own value'}"
     return ActionView(kind="release", direction=Direction.LOWER, words=words, before=before, after=after)
+
+
+def _measure(kind: str, action: Json, words: str) -> ActionView:
+    """What is done for a pod at risk, until when; given back where there is no end."""
+    ends = action["expires_at"]
+    if ends is None:
+        return ActionView(kind=kind, direction=Direction.LOWER, words=f"{words}: given back")
+    until = clock_text.clock(clock_text.epoch(ends))
+    return ActionView(kind=kind, direction=Direction.RENEW, words=f"{words}, until {until}")
 
 
 def _moved(kind: str, before: int, after: int, words: str) -> ActionView:

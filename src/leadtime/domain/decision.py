@@ -50,7 +50,31 @@ class SetConsolidation:
     offered: bool
 
 
-Action = SetFloor | ReleaseFloor | SetBuffer | SetLowPriorityAdmission | SetConsolidation
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtectPod:
+    """While it stands, ``workload`` is not scaled down: its ``pod`` is at risk, and what stands may soon be one less.
+
+    Ends by itself at ``expires_at``; None gives it back at once.
+    """
+
+    pod: str
+    workload: WorkloadRef
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AvoidNode:
+    """While it stands, new pods go to other nodes of the pool as long as one of them has room (PreferNoSchedule).
+
+    Ends by itself at ``expires_at``; None gives it back at once.
+    """
+
+    node: str
+    pool: str
+    expires_at: datetime | None
+
+
+Action = SetFloor | ReleaseFloor | SetBuffer | SetLowPriorityAdmission | SetConsolidation | ProtectPod | AvoidNode
 
 
 class Agent(StrEnum):

@@ -52,6 +52,14 @@ class ClusterWriter(Protocol):
         """Offer empty nodes of a pool to the node autoscaler, or withhold them."""
         ...
 
+    def protect_pod(self, pod: str, ref: WorkloadRef, expires_at: datetime | None) -> None:
+        """Hold scale-downs of ``ref``, the pod's workload, until ``expires_at``; None ends it."""
+        ...
+
+    def avoid_node(self, node: str, pool: str, expires_at: datetime | None) -> None:
+        """Keep new pods from ``node`` while others of ``pool`` have room, until ``expires_at``; None ends it."""
+        ...
+
 
 class Actuator(Protocol):
     """Turns decisions into writes (or, in shadow, into a record of what it would have written)."""

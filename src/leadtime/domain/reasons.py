@@ -14,6 +14,10 @@ class Reason(StrEnum):
     MISSING_DATA_HOLD = "MissingDataHold"
     RENEWED = "Renewed"
     FORECAST_BEATS_LAST_VALUE = "ForecastBeatsLastValue"
+    # why a pod at risk, or what stands around it, is spared
+    POD_AT_RISK = "PodAtRisk"
+    NODE_AT_RISK = "NodeAtRisk"
+    SPARE_BEFORE_FAILURE = "SpareBeforeFailure"
     # why something was lowered or given back
     FORECAST_BELOW_FLOOR = "ForecastBelowFloor"
     LAPSED = "Lapsed"
@@ -41,6 +45,9 @@ class Reason(StrEnum):
     WARM_HOLD = "WarmHold"
     NO_EXPIRY = "NoExpiry"
     POOL_LIMIT = "PoolLimit"
+    RISK_BELOW_THRESHOLD = "RiskBelowThreshold"
+    RISK_BUDGET = "RiskBudget"
+    SPARE_DOES_NOT_PAY = "SpareDoesNotPay"
     # why a proposal lost at the referee
     OUTRANKED = "Outranked"
     SERVED_BY_WINNER = "ServedByWinner"

@@ -24,11 +24,13 @@ class ScopeKind(StrEnum):
     WORKLOAD = "workload"
     QUEUE = "queue"
     POOL = "pool"
+    NODE = "node"
+    POD = "pod"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Scope:
-    """One workload, one queue or one node pool."""
+    """One workload, one queue, one node pool, one node or one pod."""
 
     kind: ScopeKind
     name: str
@@ -47,3 +49,13 @@ def workload_scope(ref: WorkloadRef) -> Scope:
 def buffer_scope(pool: str, ref: WorkloadRef) -> Scope:
     """One workload's share of a pool, ``pool:gpu/serving/chat``: buffers of two workloads never compete for a win."""
     return Scope(kind=ScopeKind.POOL, name=f"{pool}/{ref.key}")
+
+
+def pod_scope(pod: str) -> Scope:
+    """The scope of one pod, ``pod:serving/chat-7``."""
+    return Scope(kind=ScopeKind.POD, name=pod)
+
+
+def node_scope(node: str) -> Scope:
+    """The scope of one node, ``node:gpu-3``."""
+    return Scope(kind=ScopeKind.NODE, name=node)

@@ -3,7 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Protocol
+
+from leadtime.domain.refs import WorkloadRef
+from leadtime.domain.series import Missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +23,9 @@ class RiskDriver:
 class RiskScore:
     """P(the pod's next end is a failure within ``horizon`` after ``as_of``), calibrated; ``base_rate`` beside it.
 
-    ``window_end``: the end (open) of the newest usage window the score knows. ``expires_at``: after it the score is
-    stale and may not be used. ``model``: name and data hash of the published model.
+    ``window_end``: the end (open) of the newest usage window the score knows. ``expires_at``: from then on the score is
+    stale and may not be used. ``model``: name and data hash of the published model. ``workload``: the pod's owner,
+    None where it has none that is scaled.
     """
 
     pod: str
@@ -33,6 +38,7 @@ class RiskScore:
     expires_at: datetime
     model: str
     drivers: tuple[RiskDriver, ...] = ()
+    workload: WorkloadRef | None = None
 
     @property
     def lift(self) -> float:
@@ -60,4 +66,105 @@ class RiskModel(Protocol):
 
     def probabilities(self, rows: Sequence[Sequence[float]]) -> Mapping[int, Sequence[float]]:
         """Rows [n, features] (NaN = missing) → horizon (minutes) → n probabilities, never falling with the horizon."""
+        ...
+
+
+class PodEnding(StrEnum):
+    """How a pod came to its end."""
+
+    FAILED = "failed"  # by its own failure: what a score is about
+    DELETED = "deleted"  # a scale-down, a roll-out, somebody
+    EVICTED = "evicted"  # its node was drained or is gone
+    DONE = "done"  # it had run to its end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodEnd:
+    """One pod's end."""
+
+    pod: str
+    workload: WorkloadRef | None
+    node: str | None
+    at: datetime
+    how: PodEnding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodFacts:
+    """What is known of one running pod beside its usage. Amounts in the unit of its usage windows; None: not known.
+
+    ``restarts``: containers that were started again in it; ``started_at``: when the newest of them was.
+    """
+
+    pod: str
+    workload: WorkloadRef | None
+    node: str | None
+    created_at: datetime
+    started_at: datetime
+    request_cpu: float | None
+    request_memory: float | None
+    priority: int = 200  # of the trace's production tier
+    restarts: int = 0
+    capacity_cpu: float | None = None
+    capacity_memory: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageWindow:
+    """What one pod used in [start, end); means and maxima in one unit for all pods, None where nothing was measured."""
+
+    pod: str
+    start: datetime
+    end: datetime
+    avg_cpu: float | None
+    avg_memory: float | None
+    max_cpu: float | None = None
+    max_memory: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodUsage:
+    """Usage windows visible at ``as_of``, oldest first for each pod, of the pods that run."""
+
+    as_of: datetime
+    pods: tuple[PodFacts, ...]
+    windows: tuple[UsageWindow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RiskReading:
+    """Scores of the pods that could be scored; ``unscored``: pod → why not, in words."""
+
+    scores: tuple[RiskScore, ...]
+    unscored: Mapping[str, str]
+
+
+class UsageSource(Protocol):
+    """The reads a risk model needs; a source may offer them. Nothing it returns lies after ``as_of``."""
+
+    def usage(self, since: datetime, as_of: datetime) -> PodUsage | Missing:
+        """The pods that run, and their windows with end > ``since`` that are visible at ``as_of``."""
+        ...
+
+    def pod_ends(self, since: datetime, as_of: datetime) -> Sequence[PodEnd] | Missing:
+        """Pods that ended in (``since``, ``as_of``], oldest first."""
+        ...
+
+
+class RiskScorer(Protocol):
+    """Usage → scores, as the loop asks for them. Equal usage, equal scores: it keeps nothing between two calls."""
+
+    @property
+    def name(self) -> str:
+        """Name and data hash of the model behind it."""
+        ...
+
+    def scores(
+        self, usage: PodUsage, *, horizon: timedelta, expiry: timedelta, explain_from: float
+    ) -> RiskReading | Missing:
+        """One score a pod, for the model's shortest horizon that is not below ``horizon``.
+
+        ``expiry``: how long after its newest window's end a score may be used. ``explain_from``: probability from
+        which drivers are worked out. Missing when the model knows no such horizon.
+        """
         ...

@@ -10,6 +10,7 @@ from leadtime.domain.demand import DemandForecast, Surge
 from leadtime.domain.evidence import Evidence, Explanation
 from leadtime.domain.lead_time import LeadTime
 from leadtime.domain.refs import WorkloadRef
+from leadtime.domain.risk import PodEnd, RiskScore
 from leadtime.domain.series import Missing
 from leadtime.domain.snapshot import ClusterSnapshot
 
@@ -52,7 +53,11 @@ class WorkloadAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """Everything one tick saw, thought and did. ``as_of`` is what it is about, ``recorded_at`` when it ran."""
+    """Everything one tick saw, thought and did. ``as_of`` is what it is about, ``recorded_at`` when it ran.
+
+    ``risks``: scores in force that are worth a look (policy.risk), highest probability first; ``pod_ends``: pods that
+    ended since the last tick. Both are empty without a risk model, and then left out of the ledger.
+    """
 
     as_of: datetime
     recorded_at: datetime
@@ -65,6 +70,8 @@ class Tick:
     verdicts: tuple[Verdict, ...]
     decisions: tuple[Decision, ...]
     outcomes: tuple[Outcome, ...]
+    risks: tuple[RiskScore, ...] = ()
+    pod_ends: tuple[PodEnd, ...] = ()
 
 
 LOOP_STATE_FORMAT = 1
@@ -75,8 +82,9 @@ class LoopState:
     """What survives a tick: a value, in with one tick and out with the next, saved with a format version.
 
     Each room owns the content behind its key and treats it as immutable (a tick never changes a value it was given):
-    ``forecast`` and ``lead_times`` by workload key, ``scaling`` (cool-downs, holds, pod-hour account, HPA shadow),
-    ``queue_health`` by queue, ``rate`` (floor raises of the last minute), ``missing_since`` by source.
+    ``forecast`` and ``lead_times`` by workload key, ``scaling`` (cool-downs, holds, pod-hour account, HPA shadow, and
+    what is known of risk), ``queue_health`` by queue, ``rate`` (floor raises of the last minute), ``missing_since`` by
+    source.
     """
 
     format: int = LOOP_STATE_FORMAT

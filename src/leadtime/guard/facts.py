@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from leadtime.domain.at_risk import RiskStanding
 from leadtime.domain.decision import (
     Action,
+    AvoidNode,
+    ProtectPod,
     ReleaseFloor,
     SetBuffer,
     SetConsolidation,
@@ -51,7 +54,8 @@ class WorkloadFacts:
 class GuardFacts:
     """Everything the rules may read. ``workloads`` by reference, ``pools`` by name.
 
-    ``missing``: in words, what of a pool's or queue's inputs is missing; None when all is there.
+    ``missing``: in words, what of a pool's or queue's inputs is missing; None when all is there. ``risk``: None without
+    a risk model.
     """
 
     as_of: datetime
@@ -59,6 +63,7 @@ class GuardFacts:
     workloads: Mapping[WorkloadRef, WorkloadFacts]
     pools: Mapping[str, PoolState]
     missing: str | None = None
+    risk: RiskStanding | None = None
 
 
 def standing_floor(facts: WorkloadFacts) -> int:
@@ -76,6 +81,11 @@ def raise_base(facts: WorkloadFacts) -> int:
     return max(facts.state.owner_min_replicas, standing_floor(facts), facts.state.wanted_replicas)
 
 
+def spare_base(facts: WorkloadFacts) -> int:
+    """Pods that would stand without any spare replica: the owner's minimum or the HPA's own wish."""
+    return max(facts.state.owner_min_replicas, facts.hpa_would_want)
+
+
 def lowers(action: Action, facts: GuardFacts) -> bool:
     """True when ``action`` asks for less than stands. An offer of empty nodes is less, too."""
     match action:
@@ -87,5 +97,5 @@ def lowers(action: Action, facts: GuardFacts) -> bool:
             return action.pods < standing_buffer(facts.workloads[action.workload])
         case SetConsolidation():
             return action.offered
-        case SetLowPriorityAdmission():
+        case SetLowPriorityAdmission() | ProtectPod() | AvoidNode():
             return False

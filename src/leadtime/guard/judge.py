@@ -11,7 +11,8 @@ from leadtime.domain.evidence import Explanation
 from leadtime.domain.reasons import Reason
 from leadtime.domain.refs import WorkloadRef
 from leadtime.guard.facts import GuardFacts, raise_base
-from leadtime.guard.rules import RULES, Rule
+from leadtime.guard.rules import RULES
+from leadtime.guard.ruling import Rule
 
 
 def judge(proposal: Proposal, facts: GuardFacts, rules: Sequence[Rule] = RULES) -> Verdict:

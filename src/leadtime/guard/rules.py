@@ -4,34 +4,25 @@ A rule answers None (nothing to say), a smaller action (limited), or no action a
 limited below the floor that stands: a limit on raises is not a reason to lower.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 
 from leadtime.domain.decision import (
     Action,
     Agent,
+    AvoidNode,
     Proposal,
+    ProtectPod,
     ReleaseFloor,
     SetBuffer,
     SetConsolidation,
     SetFloor,
     SetLowPriorityAdmission,
 )
-from leadtime.domain.evidence import Explanation
 from leadtime.domain.reasons import Reason
 from leadtime.guard.facts import GuardFacts, lowers, raise_base, standing_buffer, standing_floor
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
-    """``action`` None: refused. The same action as before: allowed, but ``why`` must be on record."""
-
-    action: Action | None
-    why: Explanation
-
-
-Rule = Callable[[Proposal, Action, GuardFacts], Ruling | None]
+from leadtime.guard.risk_rules import protect_limit, risk_threshold, spare_budget
+from leadtime.guard.ruling import Rule, Ruling, limit, refuse
 
 
 def kill_switch(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling | None:
@@ -42,11 +33,11 @@ def kill_switch(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling
     match action:
         case ReleaseFloor() | SetBuffer(pods=0) | SetConsolidation(offered=False):
             return None
-        case SetLowPriorityAdmission(paused=False):
+        case SetLowPriorityAdmission(paused=False) | ProtectPod(expires_at=None) | AvoidNode(expires_at=None):
             return None
         case SetFloor() if lowers(action, facts):
             return None
-    return _refuse(Reason.KILL_SWITCH, "the kill switch is on: only releases pass")
+    return refuse(Reason.KILL_SWITCH, "the kill switch is on: only releases pass")
 
 
 def missing_never_lowers(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling | None:
@@ -58,24 +49,33 @@ def missing_never_lowers(proposal: Proposal, action: Action, facts: GuardFacts) 
         missing = facts.workloads[action.workload].nothing_lower
     if missing is None:
         return None
-    return _refuse(Reason.MISSING_NEVER_LOWERS, f"{missing}; missing is not zero, so nothing is lowered")
+    return refuse(Reason.MISSING_NEVER_LOWERS, f"{missing}; missing is not zero, so nothing is lowered")
 
 
 def expiry(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling | None:
     """Everything that raises ends by itself: in the future, and no later than the policy's expiry."""
     del proposal
-    if not isinstance(action, SetFloor | SetBuffer):
+    if not isinstance(action, SetFloor | SetBuffer | ProtectPod | AvoidNode) or action.expires_at is None:
         return None
-    actuation = facts.policy.actuation
-    limit_s = actuation.floor_expiry_s if isinstance(action, SetFloor) else actuation.buffer_expiry_s
+    limit_s = _longest_s(action, facts)
     if action.expires_at <= facts.as_of:
-        return _refuse(Reason.NO_EXPIRY, "it would have expired already; whatever is written must end in the future")
+        return refuse(Reason.NO_EXPIRY, "it would have expired already; whatever is written must end in the future")
     latest = facts.as_of + timedelta(seconds=limit_s)
     if action.expires_at <= latest:
         return None
-    return _limit(
+    return limit(
         replace(action, expires_at=latest), Reason.NO_EXPIRY, f"it may stand for {limit_s:,} s at most before renewal"
     )
+
+
+def _longest_s(action: SetFloor | SetBuffer | ProtectPod | AvoidNode, facts: GuardFacts) -> int:
+    """How long this kind of action may stand before it is renewed, in s."""
+    match action:
+        case SetFloor():
+            return facts.policy.actuation.floor_expiry_s
+        case SetBuffer():
+            return facts.policy.actuation.buffer_expiry_s
+    return facts.policy.risk.hold_s
 
 
 def replica_cap(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling | None:
@@ -85,10 +85,10 @@ def replica_cap(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling
     if isinstance(action, SetFloor):
         lid = min(facts.workloads[action.workload].state.max_replicas, scaling.replica_cap)
         if action.replicas > lid:
-            return _limit(replace(action, replicas=lid), Reason.REPLICA_CAP, f"{lid:,} pods are the cap")
+            return limit(replace(action, replicas=lid), Reason.REPLICA_CAP, f"{lid:,} pods are the cap")
     if isinstance(action, SetBuffer) and action.pods > scaling.max_buffer_pods:
         lid = scaling.max_buffer_pods
-        return _limit(replace(action, pods=lid), Reason.REPLICA_CAP, f"a buffer has {lid:,} pods at most")
+        return limit(replace(action, pods=lid), Reason.REPLICA_CAP, f"a buffer has {lid:,} pods at most")
     return None
 
 
@@ -104,7 +104,7 @@ def pool_limit(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling 
     places = max(places, standing_buffer(workload))
     if action.pods <= places:
         return None
-    return _limit(
+    return limit(
         replace(action, pods=places),
         Reason.POOL_LIMIT,
         f"pool {pool.name} grows to {pool.max_nodes:,} nodes, which leaves places for {places:,} more pods",
@@ -125,7 +125,7 @@ def rate(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling | None
     lid = raise_base(workload) + max(0, per_min - workload.added_last_minute)
     if action.replicas <= lid:
         return None
-    return _limit(
+    return limit(
         replace(action, replicas=lid),
         Reason.RATE_LIMIT,
         f"at most {per_min:,} pods a minute, {workload.added_last_minute:,} were added in the last one",
@@ -145,7 +145,7 @@ def capacity_ready(proposal: Proposal, action: Action, facts: GuardFacts) -> Rul
     lid = max(raise_base(workload), state.ready_pods + state.starting_pods + free)
     if action.replicas <= lid:
         return None
-    return _limit(
+    return limit(
         replace(action, replicas=lid),
         Reason.CAPACITY_NOT_READY,
         f"{free:,} more pods fit on nodes that are ready; the rest would only be Pending",
@@ -164,9 +164,9 @@ def pod_hour_budget(proposal: Proposal, action: Action, facts: GuardFacts) -> Ru
         f"{workload.budget.allowed_pod_hours:,.1f} allowed in {facts.policy.scaling.budget_window_s // 3600:,} h"
     )
     if proposal.agent is Agent.SAFETY:
-        return _limit(action, Reason.POD_HOUR_BUDGET, f"{spent}; safety may go on up to the surge rate")
+        return limit(action, Reason.POD_HOUR_BUDGET, f"{spent}; safety may go on up to the surge rate")
     lid = max(raise_base(workload), workload.hpa_would_want)
-    return _limit(replace(action, replicas=lid), Reason.POD_HOUR_BUDGET, spent)
+    return limit(replace(action, replicas=lid), Reason.POD_HOUR_BUDGET, spent)
 
 
 def warm_hold(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling | None:
@@ -190,7 +190,7 @@ def warm_hold(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling |
     if asked >= lowest:
         return None
     ends = facts.as_of + timedelta(seconds=policy.actuation.floor_expiry_s)
-    return _limit(
+    return limit(
         SetFloor(workload=action.workload, replicas=lowest, expires_at=ends),
         Reason.WARM_HOLD,
         f"needed {(facts.as_of - needed_at).total_seconds():,.0f} s ago, warm pods go one step a tick for "
@@ -202,6 +202,9 @@ def warm_hold(proposal: Proposal, action: Action, facts: GuardFacts) -> Ruling |
 RULES: tuple[Rule, ...] = (
     kill_switch,
     missing_never_lowers,
+    risk_threshold,
+    protect_limit,
+    spare_budget,
     expiry,
     replica_cap,
     pool_limit,
@@ -210,11 +213,3 @@ RULES: tuple[Rule, ...] = (
     pod_hour_budget,
     warm_hold,
 )
-
-
-def _refuse(reason: Reason, sentence: str) -> Ruling:
-    return Ruling(action=None, why=Explanation(reason=reason, sentence=sentence))
-
-
-def _limit(action: Action, reason: Reason, sentence: str) -> Ruling:
-    return Ruling(action=action, why=Explanation(reason=reason, sentence=sentence))

@@ -1,7 +1,8 @@
 """A Tick → one compact line of JSON, always the same bytes for an equal tick; and back into plain dicts.
 
 Keys are sorted, instants are RFC 3339 in UTC, enums are their values, NaN and ±Inf are null. A record is a dict of its
-fields; an action carries one more key, ``type`` (its class name), because four classes could stand in that place.
+fields; an action carries one more key, ``type`` (its class name), because several classes could stand in that place.
+Fields that came later (``risks``, ``pod_ends``) are left out while they are empty: ledgers of before read the same.
 """
 
 import zlib
@@ -15,6 +16,7 @@ import msgspec
 from leadtime.domain.decision import Action
 from leadtime.domain.tick import Tick
 
+_LATER = ("risks", "pod_ends")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -40,6 +42,9 @@ def encode_tick(tick: Tick) -> str:
     shallow["proposals"] = [_with_action(proposal, "action") for proposal in tick.proposals]
     shallow["verdicts"] = [_with_action(verdict, "allowed_action") for verdict in tick.verdicts]
     shallow["decisions"] = [_with_action(decision, "action") for decision in tick.decisions]
+    for name in _LATER:
+        if not shallow[name]:
+            del shallow[name]
     return _ENCODER.encode(shallow).decode()
 
 

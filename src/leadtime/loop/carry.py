@@ -15,7 +15,8 @@ from leadtime.domain.decision import (
 from leadtime.domain.refs import Scope
 from leadtime.domain.snapshot import Floor
 from leadtime.domain.tick import LoopState
-from leadtime.guard.facts import raise_base
+from leadtime.guard.facts import raise_base, spare_base
+from leadtime.loop import risks
 from leadtime.loop.memory import CLUSTER_KEY, LOOP_KEY, LoopMemory, RaiseLog, pool_key, with_floor, with_written_floor
 from leadtime.loop.view import Believed, Seen
 
@@ -40,6 +41,12 @@ def after(
         scaling[pool_key(name)] = pool
     queues: dict[str, Any] = {**state.queue_health, **believed.queues.records}
     _apply(done, scaling, queues, seen.as_of)
+    if seen.risk is not None and believed.context.risk is not None:
+        bases = {ref: spare_base(facts) for ref, facts in believed.guard_facts.workloads.items()}
+        scaling[risks.RISK_KEY] = risks.after(
+            seen.risk.memory, believed.context.risk, tuple(done.values()),
+            bases=bases, as_of=seen.as_of, policy=believed.context.policy.risk,
+        )  # fmt: skip
     return LoopState(
         format=state.format,
         ticks=state.ticks + 1,

@@ -14,6 +14,7 @@ from leadtime.domain.ports import Actuator, Source
 from leadtime.domain.tick import LoopState, Tick
 from leadtime.guard import judge as guard
 from leadtime.loop import carry, quiet, view
+from leadtime.loop.view import RiskPorts
 from leadtime.policy.schema import Policy
 from leadtime.propose import admission, efficiency, safety, scaling, unblock
 from leadtime.propose.context import TickContext
@@ -24,10 +25,11 @@ AGENTS = (safety, admission, unblock, scaling, efficiency)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """What the loop reads from and writes through."""
+    """What the loop reads from and writes through. ``risk``: usage and the model that scores it, where there is one."""
 
     source: Source
     actuator: Actuator
+    risk: RiskPorts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class TickResult:
 def tick(as_of: datetime, ports: Ports, policy: Policy, state: LoopState, recorded_at: datetime) -> TickResult:
     """Observe, assess, propose, decide and act once. Equal inputs give an equal result; ``state`` is not changed."""
     # 1. Observe: the only reads of this tick.
-    seen = view.observe(as_of, ports.source, policy, state)
+    seen = view.observe(as_of, ports.source, policy, state, ports.risk)
     # 2. Assess: forecast, surge, lead, plan and queue health of everything seen.
     assessed = view.assess(seen, policy, state)
     # 3. Propose: every agent speaks, none acts.
@@ -64,6 +66,8 @@ def tick(as_of: datetime, ports: Ports, policy: Policy, state: LoopState, record
         verdicts=verdicts,
         decisions=decisions,
         outcomes=outcomes,
+        risks=tuple(pod.score for pod in assessed.context.risk.pods) if assessed.context.risk else (),
+        pod_ends=seen.risk.ends if seen.risk else (),
     )
     return TickResult(tick=record, state=carry.after(state, seen, assessed, decisions, outcomes))
 

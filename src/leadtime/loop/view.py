@@ -9,6 +9,7 @@ from leadtime.domain.evidence import Evidence, Explanation
 from leadtime.domain.ports import Source
 from leadtime.domain.reasons import Reason
 from leadtime.domain.refs import WorkloadRef
+from leadtime.domain.risk import RiskScorer, UsageSource
 from leadtime.domain.series import Missing
 from leadtime.domain.snapshot import ClusterSnapshot, PoolState, WorkloadState
 from leadtime.domain.tick import LoopState
@@ -18,11 +19,13 @@ from leadtime.loop import assess as assessing
 from leadtime.loop import evidence as evidences
 from leadtime.loop import observe as observing
 from leadtime.loop import queues as queueing
+from leadtime.loop import risks
 from leadtime.loop.assess import Assessed
 from leadtime.loop.evidence import EvidenceBook
 from leadtime.loop.memory import CLUSTER_KEY, LOOP_KEY, LoopMemory, PoolMemory, RaiseLog, WorkloadMemory, pool_key
 from leadtime.loop.observe import Observed
 from leadtime.loop.queues import QueuesJudged
+from leadtime.loop.risks import RISK_KEY, RiskMemory, RiskSeen
 from leadtime.policy.schema import Policy
 from leadtime.propose import wording as say
 from leadtime.propose.context import DataStanding, PoolView, TickContext, WorkloadView
@@ -40,6 +43,15 @@ class Seen:
     lead_state: Any
     missing_since: Mapping[str, datetime]
     missing_inputs: str | None
+    risk: RiskSeen | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RiskPorts:
+    """Where usage is read, and the model that scores it."""
+
+    source: UsageSource
+    scorer: RiskScorer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +66,9 @@ class Believed:
     queues: QueuesJudged
 
 
-def observe(as_of: datetime, source: Source, policy: Policy, state: LoopState) -> Seen:
-    """All reads of a tick: the snapshot, each workload's new buckets, and the stage samples since the last tick."""
+def observe(as_of: datetime, source: Source, policy: Policy, state: LoopState, risk: RiskPorts | None = None) -> Seen:
+    """All reads of a tick: the snapshot, each workload's new buckets, the stage samples since the last tick, and, with
+    a risk model, usage and pod ends."""
     snapshot = source.snapshot(as_of)
     since = {m.source: state.missing_since.get(m.source) or m.since or as_of for m in snapshot.missing}
     absent = observing.missing_inputs(snapshot, since, as_of, policy)
@@ -71,8 +84,13 @@ def observe(as_of: datetime, source: Source, policy: Policy, state: LoopState) -
     learned = lead_time.observe(learned, samples, policy)
     return Seen(
         as_of=as_of, snapshot=snapshot, observed=observed, lead_state=learned, missing_since=since,
-        missing_inputs=absent,
+        missing_inputs=absent, risk=None if risk is None else _risk(risk, state, as_of, policy),
     )  # fmt: skip
+
+
+def _risk(ports: RiskPorts, state: LoopState, as_of: datetime, policy: Policy) -> RiskSeen:
+    memory: RiskMemory = state.scaling.get(RISK_KEY, RiskMemory())
+    return risks.read(ports.source, ports.scorer, memory, as_of, policy.risk)
 
 
 def demand_source(ref: WorkloadRef) -> str:
@@ -121,13 +139,16 @@ def assess(seen: Seen, policy: Policy, state: LoopState) -> Believed:
         missing_inputs=seen.missing_inputs,
     )
     pool_memories = {name: _pool_memory(pool, state, seen.as_of) for name, pool in pools.items()}
+    pool_views = {name: _pool_view(book, pool, pool_memories[name], seen.as_of) for name, pool in pools.items()}
+    risk = None if seen.risk is None else risks.standing(book, seen.risk, views, seen.as_of, policy.risk)
     context = TickContext(
         as_of=seen.as_of,
         policy=policy,
         snapshot=seen.snapshot,
         workloads=tuple(views),
-        pools={name: _pool_view(book, pool, pool_memories[name], seen.as_of) for name, pool in pools.items()},
+        pools=pool_views,
         queues=queues.views,
+        risk=risk,
     )
     facts = GuardFacts(
         as_of=seen.as_of,
@@ -135,6 +156,7 @@ def assess(seen: Seen, policy: Policy, state: LoopState) -> Believed:
         workloads={view.state.ref: _facts(view, believed[view.state.ref], state, policy, seen.as_of) for view in views},
         pools=pools,
         missing=seen.missing_inputs,
+        risk=risk,
     )
     return Believed(
         context=context, guard_facts=facts, evidence=book.entries(), workloads=believed, pools=pool_memories,

@@ -197,5 +197,6 @@ _WORDS: dict[str, str] = {
     "stepwise": "a share of the floor goes each tick, so that no warm pool dies at a stroke",
     "actuation.kill_switch=false": "leadtime acts as far as the stage allows",
     "actuation.kill_switch=true": "nothing is written and everything written is released",
+    "risk.measures": "these are proposed for a pod at risk, and no other; a spare replica only behind the others",
     "referee.order": "where two agents want different things of one scope, the earlier in this list wins",
 }

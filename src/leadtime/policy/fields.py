@@ -50,7 +50,7 @@ class ThresholdField:
         if self.kind is str:
             return f"an {self.unit}" if self.unit else "text"
         if self.lowest is None or self.highest is None:
-            return "a list of agents"
+            return "a list of names"
         if self.above:
             return f"above {plain(self.lowest)}, at most {plain(self.highest)}"
         return f"{plain(self.lowest)}–{plain(self.highest)}"

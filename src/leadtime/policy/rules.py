@@ -128,6 +128,36 @@ RULES: tuple[Rule, ...] = (
         cure="raise prior_pod_p90_s or lower prior_pod_p50_s",
     ),
     Rule(
+        id="risk-measures-are-known",
+        holds="self.risk.measures.all(measure, measure in ['protect_pod', 'avoid_node', 'spare_replica'])",
+        sentence="A measure nobody knows would silently not be taken.",
+        cure="name protect_pod, avoid_node, spare_replica, or fewer of them",
+    ),
+    Rule(
+        id="risk-hold-outlives-its-score",
+        holds="self.risk.hold_s > self.risk.score_expiry_s && self.risk.hold_s >= 2 * self.loop.tick_s",
+        sentence="What is done for a pod ends before the score it is done for, or before a missed tick is over.",
+        cure="raise hold_s above score_expiry_s, and to two ticks or more",
+    ),
+    Rule(
+        id="risk-spare-not-shorter-than-hold",
+        holds="self.risk.max_spare_s >= self.risk.hold_s",
+        sentence="A spare replica would go before the alert it was made for is over.",
+        cure="raise max_spare_s to hold_s or more",
+    ),
+    Rule(
+        id="risk-score-within-its-horizon",
+        holds="self.risk.score_expiry_s <= 60 * self.risk.horizon_min",
+        sentence="A score would be used after the time it speaks about is over.",
+        cure="lower score_expiry_s or raise horizon_min",
+    ),
+    Rule(
+        id="risk-history-holds-a-score",
+        holds="self.risk.history_s >= self.risk.score_expiry_s",
+        sentence="A score may be as old as score_expiry_s; the windows behind it must still be read.",
+        cure="raise history_s",
+    ),
+    Rule(
         id="order-names-each-agent-once",
         holds="size(self.referee.order) == 5 && ['safety', 'admission', 'unblock', 'scaling', 'efficiency']"
         ".all(agent, agent in self.referee.order)",

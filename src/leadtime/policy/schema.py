@@ -259,6 +259,59 @@ class EfficiencyPolicy(Section):
     )
 
 
+class RiskPolicy(Section):
+    """What a failure model may lead to. Without a model (the default) nothing here is ever reached."""
+
+    measures: tuple[str, ...] = threshold(
+        ("protect_pod", "avoid_node", "spare_replica"),
+        "",
+        "Rising cost: no scale-down and no new placement cost nothing at first, a spare replica costs a pod.",
+    )
+    horizon_min: int = threshold(
+        30, "minutes", "Long enough for a spare replica to be Ready: a model's 15 min is over before its weights are.",
+        ge=5, le=60,
+    )  # fmt: skip
+    min_probability: float = threshold(
+        0.10, "probability within the horizon", "One alert in ten comes true, at least: below it most cost is in vain.",
+        ge=0, le=1,
+    )  # fmt: skip
+    min_lift: float = threshold(
+        5.0, "times the base rate", "A pod that is as likely to fail as the others is no news, whatever its number.",
+        ge=1, le=10_000,
+    )  # fmt: skip
+    score_expiry_s: int = threshold(
+        600, "s", "Two usage windows of five minutes: what a pod did earlier says little about it now.",
+        ge=300, le=7200,
+    )  # fmt: skip
+    history_s: int = threshold(
+        14_400, "s", "Four hours of usage windows; the longest look back of the features is three.", ge=900, le=604_800
+    )
+    hold_s: int = threshold(
+        900, "s", "What is done for a pod outlives its last alert by three usage windows, then ends by itself.",
+        ge=60, le=7200,
+    )  # fmt: skip
+    max_protected_pods: int = threshold(
+        4, "pods at once", "More at risk at once is an outage or a broken model, and no longer a matter of pods.",
+        ge=0, le=1000,
+    )  # fmt: skip
+    spare_replicas_per_day: int = threshold(
+        4, "spare replicas in 24 h", "Bounds what false alarms can cost: four pods for an hour each.", ge=0, le=1000
+    )
+    max_spare_s: int = threshold(
+        3600, "s", "A pod that has not failed an hour after its alert is as good as any.", ge=300, le=86_400
+    )
+    missing_minute_worth: float = threshold(
+        10.0,
+        "spare pod-minutes for a pod-minute missing",
+        "A pod missing under load loses requests; a spare one costs only itself.",
+        ge=0, le=10_000,
+    )  # fmt: skip
+    full_ratio: float = threshold(
+        0.85, "share of the remaining pods' capacity", "Fuller than this without the pod, and requests begin to wait.",
+        gt=0, le=2,
+    )  # fmt: skip
+
+
 class RefereePolicy(Section):
     """Who wins."""
 
@@ -282,10 +335,16 @@ class Policy(Section):
     missing_data: MissingDataPolicy = MissingDataPolicy()
     lead_time: LeadTimePolicy = LeadTimePolicy()
     efficiency: EfficiencyPolicy = EfficiencyPolicy()
+    risk: RiskPolicy = RiskPolicy()
     referee: RefereePolicy = RefereePolicy()
 
     @property
     def hash(self) -> str:
-        """First 16 hex digits of the SHA-256 of the canonical JSON: equal policies, equal hash."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        """First 16 hex digits of the SHA-256 of the canonical JSON: equal policies, equal hash.
+
+        A section younger than version 1's first release counts only where it differs from its defaults, so that a
+        policy that does not name it keeps the hash its old reports and ledgers carry.
+        """
+        content = self.model_dump(mode="json", exclude={"risk"} if self.risk == RiskPolicy() else None)
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]

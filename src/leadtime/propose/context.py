@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from leadtime.domain.at_risk import RiskStanding
 from leadtime.domain.evidence import Explanation
 from leadtime.domain.snapshot import ClusterSnapshot, PoolState, WorkloadState
 from leadtime.domain.tick import QueueHealth, WorkloadAssessment
@@ -83,7 +84,7 @@ class QueueView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickContext:
-    """Everything the agents of one tick may read."""
+    """Everything the agents of one tick may read. ``risk``: None without a risk model."""
 
     as_of: datetime
     policy: Policy
@@ -91,6 +92,7 @@ class TickContext:
     workloads: tuple[WorkloadView, ...]
     pools: Mapping[str, PoolView]
     queues: tuple[QueueView, ...]
+    risk: RiskStanding | None = None
 
     @property
     def killed(self) -> bool:

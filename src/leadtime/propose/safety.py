@@ -1,4 +1,4 @@
-"""Safety: surges no forecast knew, data that is missing, and the kill switch. Ranks above every other agent.
+"""Safety: surges no forecast knew, pods at risk, data that is missing, the kill switch. Ranks above every other agent.
 
 Missing data only ever holds: what stands is renewed for at most policy.missing_data.hold_max_s after the first missing
 value and then left to run out. Under the kill switch, safety is the only agent that speaks, and only to give back.
@@ -8,15 +8,15 @@ from leadtime.domain.decision import Agent, Proposal, SetConsolidation, SetLowPr
 from leadtime.domain.evidence import Explanation
 from leadtime.domain.reasons import Reason
 from leadtime.domain.refs import Scope, ScopeKind
-from leadtime.propose import wishes
+from leadtime.propose import safety_risk, wishes
 from leadtime.propose import wording as say
 from leadtime.propose.context import DataStanding, TickContext, WorkloadView
 
 
 def propose(context: TickContext) -> tuple[Proposal, ...]:
-    """Hold on missing data, raise on surges, give everything back when killed."""
+    """Hold on missing data, raise on surges, spare pods at risk, give everything back when killed."""
     if context.killed:
-        return _give_back(context)
+        return (*_give_back(context), *safety_risk.give_back(context))
     spoken: list[Proposal] = []
     for view in context.workloads:
         if view.reading.standing in {DataStanding.HOLD, DataStanding.GAP}:
@@ -24,6 +24,7 @@ def propose(context: TickContext) -> tuple[Proposal, ...]:
         if view.reading.standing in {DataStanding.COMPLETE, DataStanding.GAP}:
             taken = {p.scope for p in spoken}
             spoken.extend(p for p in _surge(context, view) if p.scope not in taken)
+    spoken.extend(safety_risk.propose(context, {p.scope for p in spoken}))
     return tuple(spoken)
 
 

@@ -8,7 +8,9 @@ from datetime import datetime, timedelta
 
 from leadtime.domain.decision import (
     Action,
+    AvoidNode,
     Decision,
+    ProtectPod,
     ReleaseFloor,
     SetBuffer,
     SetConsolidation,
@@ -125,6 +127,12 @@ def in_words(action: Action | None) -> str:
             return f"buffer for {action.pods} pods on {action.pool} until {action.expires_at:%H:%MZ}"
         case SetConsolidation():
             return f"empty nodes of {action.pool} {'offered' if action.offered else 'left to the node autoscaler'}"
+        case ProtectPod():
+            until = "ended" if action.expires_at is None else f"until {action.expires_at:%H:%MZ}"
+            return f"no scale-down of {action.workload.key} for {action.pod} {until}"
+        case AvoidNode():
+            until = "ended" if action.expires_at is None else f"until {action.expires_at:%H:%MZ}"
+            return f"no new pods on {action.node} {until}"
     return f"low-priority pods of {action.queue} {'held back' if action.paused else 'admitted'}"
 
 

@@ -112,3 +112,11 @@ class RecordingWriter:
     def set_consolidation(self, pool: str, *, offered: bool) -> None:
         """Remember the offer."""
         self._write(f"set_consolidation {pool} {'offered' if offered else 'left to the node autoscaler'}")
+
+    def protect_pod(self, pod: str, ref: WorkloadRef, expires_at: datetime | None) -> None:
+        """Remember the protection."""
+        self._write(f"protect_pod {pod} of {ref.key} until {'none' if expires_at is None else f'{expires_at:%H:%M}'}")
+
+    def avoid_node(self, node: str, pool: str, expires_at: datetime | None) -> None:
+        """Remember the node that is avoided."""
+        self._write(f"avoid_node {node} of {pool} until {'none' if expires_at is None else f'{expires_at:%H:%M}'}")

@@ -136,6 +136,12 @@ class ToyCluster:
         """Offer empty nodes."""
         self.pools[pool].offered = offered
 
+    def protect_pod(self, pod: str, ref: WorkloadRef, expires_at: datetime | None) -> None:
+        """Pods have no names here: nothing to hold."""
+
+    def avoid_node(self, node: str, pool: str, expires_at: datetime | None) -> None:
+        """Nodes have no names here: nothing to avoid."""
+
     # --- mechanics --------------------------------------------------------------------------------------------
 
     def _hpa_start(self, workload: ToyWorkload) -> int:

@@ -22,6 +22,11 @@ BREAKS: dict[str, dict[str, dict[str, Any]]] = {
     "surge-clears-no-faster-than-it-comes": {"surge": {"clear_ticks": 1}},
     "node-lead-p90-not-below-p50": {"lead_time": {"prior_node_p90_s": 599.0}},
     "pod-lead-p90-not-below-p50": {"lead_time": {"prior_pod_p90_s": 239.0}},
+    "risk-measures-are-known": {"risk": {"measures": ("protect_pod", "migrate")}},
+    "risk-hold-outlives-its-score": {"risk": {"hold_s": 600}},
+    "risk-spare-not-shorter-than-hold": {"risk": {"max_spare_s": 899}},
+    "risk-score-within-its-horizon": {"risk": {"horizon_min": 9}},
+    "risk-history-holds-a-score": {"risk": {"history_s": 900, "score_expiry_s": 901, "hold_s": 902}},
     "order-names-each-agent-once": {"referee": {"order": ("safety", "unblock", "scaling", "efficiency")}},
     "safety-first-cost-last": {"referee": {"order": ("admission", "safety", "unblock", "scaling", "efficiency")}},
 }
