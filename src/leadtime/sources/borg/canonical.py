@@ -10,7 +10,7 @@ import polars as pl
 
 from leadtime.domain.borg import TABLES, Column, Omitted
 from leadtime.sources.borg import rejects
-from leadtime.sources.borg.batch import Reject
+from leadtime.sources.borg.batch import FAULT, Reject
 from leadtime.sources.borg.codes import Codes
 from leadtime.sources.borg.rejects import VECTOR_LENGTHS
 
@@ -49,7 +49,7 @@ def canonicalise(raw: pl.DataFrame, table: str, codes: Codes, first_row: int) ->
     """``raw`` (canonical names, any types, absent columns left out) → ``Canonical``; further columns are kept last.
 
     Rules: not-an-integer, out-of-range, not-exact (a float of 2**53 or more), not-a-number, not-finite,
-    unknown-event-type, vector-length, vector-value, not-text, missing-key.
+    unknown-event-type, vector-length, vector-value, not-text, missing-key; not-split for a line without values.
     """
     raw = raw.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
     columns = [column for column in TABLES[table] if column.name in raw.columns and raw[column.name].dtype != pl.Null]
@@ -61,7 +61,7 @@ def canonicalise(raw: pl.DataFrame, table: str, codes: Codes, first_row: int) ->
     found: tuple[Reject, ...] = ()
     if failed or not keyed.all():
         kept, found = rejects.explain(raw, cast, failed=failed, keyed=keyed, key=key, first_row=first_row)
-    extra = [name for name in raw.columns if name not in schema_of(table)]
+    extra = [name for name in raw.columns if name not in schema_of(table) and name != FAULT]
     whole = cast.hstack(raw.select(extra))
     whole = whole if kept is None else whole.filter(kept)
     filled = [_filled(column, column.name in cast.columns, codes) for column in TABLES[table]]

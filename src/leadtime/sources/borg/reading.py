@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from leadtime.domain.borg import Dialect
-from leadtime.sources.borg import parquet
-from leadtime.sources.borg.batch import Batch, Note, RawFrame
+from leadtime.sources.borg import gz_lines, ndjson, parquet
+from leadtime.sources.borg.batch import Batch, Note, RawFrame, joined
 from leadtime.sources.borg.canonical import canonicalise, key_of
 from leadtime.sources.borg.codes import codes_for
 from leadtime.sources.borg.shards import Shard
@@ -33,25 +33,37 @@ def read_shard(shard: Shard, *, batch_rows: int = BATCH_ROWS) -> Iterator[Batch]
     Raises BadTrace, when the fault is met, for a file that breaks off, lacks a column, mixes tables, or in which no
     row has a key (quoted integers read as nothing, say). What was yielded before the fault is good.
     """
+    held: list[Batch] = []
+    for batch in _pieces(shard, batch_rows):
+        if held and sum(one.frame.height for one in held) + batch.frame.height > batch_rows:
+            yield joined(held)
+            held = []
+        held.append(batch)
+    yield joined(held)
+
+
+def _pieces(shard: Shard, batch_rows: int) -> Iterator[Batch]:
+    """The shard in the pieces its adapter reads, cast; raises BadTrace as soon as rows were read and none has a key."""
     codes = codes_for(shard.table, shard.clusterdata)
     notes = _version_notes(shard)
     rows, keyed, seen = 0, 0, set[tuple[str, str]]()
     for raw in _raw_frames(shard, batch_rows):
         read = canonicalise(raw.frame, shard.table, codes, raw.first_row)
-        rows_in = raw.frame.height if raw.rows_in is None else raw.rows_in
-        rows += rows_in
+        rows += raw.frame.height
         keyed += read.keyed_rows
         if rows and not keyed:
             raise _keyless(shard, rows)
         fresh = tuple(note for note in (*notes, *raw.notes) if (note.code, note.column) not in seen)
         seen |= {(note.code, note.column) for note in fresh}
         notes = ()
-        yield Batch(frame=read.frame, rows_in=rows_in, rejects=(*raw.rejects, *read.rejects), notes=fresh)
+        yield Batch(frame=read.frame, rows_in=raw.frame.height, rejects=read.rejects, notes=fresh)
 
 
 def _raw_frames(shard: Shard, batch_rows: int) -> Iterator[RawFrame]:
     if shard.dialect in PARQUETS:
         return parquet.raw_frames(shard.path, shard.table, batch_rows)
+    if shard.dialect is Dialect.NDJSON:
+        return ndjson.raw_frames(shard.path, shard.table, batch_rows)
     raise NotImplementedError(shard.dialect)
 
 
@@ -75,4 +87,7 @@ def count_rows(shard: Shard) -> RowCount | None:
     """How many rows the shard has, without reading it through; None where that cannot be said cheaply."""
     if shard.dialect in PARQUETS:
         return RowCount(rows=parquet.rows_at(shard.path), is_exact=True)
-    return None
+    if shard.dialect is Dialect.SLICE:
+        return None
+    lines, is_exact = gz_lines.estimated_lines(shard.path)
+    return RowCount(rows=lines, is_exact=is_exact)

@@ -3,7 +3,7 @@
 import polars as pl
 
 from leadtime.domain.borg import Column
-from leadtime.sources.borg.batch import SAMPLES, Reject, Sample
+from leadtime.sources.borg.batch import FAULT, SAMPLES, Reject, Sample
 from leadtime.sources.borg.trace_errors import SHOWN
 
 VECTOR_LENGTHS = {"cpu_usage_distribution": 11, "tail_cpu_usage_distribution": 9}  # 0, 10 … 100 %; 91 … 99 %
@@ -20,6 +20,10 @@ def explain(
     """
     rule = pl.Series("rule", [None] * raw.height, dtype=pl.String)
     column = pl.Series("column", [None] * raw.height, dtype=pl.String)
+    if FAULT in raw.columns:
+        unsplit = raw[FAULT].is_not_null()
+        rule = rule.zip_with(~unsplit, pl.Series(["not-split"]).new_from_index(0, raw.height))
+        column = column.zip_with(~unsplit, pl.Series([FAULT]).new_from_index(0, raw.height))
     for broken in failed:
         name = broken.name
         lost = cast[name].is_null() & raw[name].is_not_null() & rule.is_null()
@@ -32,7 +36,7 @@ def explain(
     found = []
     for (name,), rows in table.group_by("rule", maintain_order=True):
         samples = tuple(
-            Sample(row=first_row + at, column=where, value=_shown(raw, where, at))
+            Sample(row=first_row + at, column="" if where == FAULT else where, value=_shown(raw, where, at))
             for at, where in rows.head(SAMPLES).select("at", "column").iter_rows()
         )
         found.append(Reject(rule=str(name), rows=rows.height, samples=samples))
