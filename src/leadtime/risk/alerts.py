@@ -49,7 +49,7 @@ def choose(rows: pl.DataFrame, *, per_day: int, score: str = "risk_score") -> pl
         if top.is_empty():
             continue
         crossing = rows.filter((pl.col("day") == day) & (pl.col(score) >= top["day_score"].min()))
-        first = crossing.sort("end_time_us", "start_time_us").unique("run", keep="first", maintain_order=True)
+        first = crossing.sort("end_time_us").unique("run", keep="first", maintain_order=True)
         alerted.append(first.join(top.select("run", "day_score", "rank"), on="run", how="inner").sort("rank"))
         before = pl.concat([before, top.select("run")])
     empty = rows.clear().with_columns(day_score=pl.lit(0.0), rank=pl.lit(1, dtype=pl.get_index_type()))

@@ -12,33 +12,45 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
+Short = npt.NDArray[np.int32]
 ECE_BINS = 20
 CURVE_POINTS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """Rows put in order once, so that a bootstrap need not sort again: what AP asks of rows, by (step, group).
+    """Rows put in order once, so that a bootstrap need not sort again: what AP asks of rows, by step and group.
 
     Rows of equal score, and all rows down to the next score that holds a positive, are one step: precision is only read
-    where a positive stands. ``step``, ``group``: [pairs]; ``total``, ``positive``: their summed weights.
+    where a positive stands. ``group``, ``total``: group and summed weight of each pair (step, group), steps in order;
+    ``first``: where each step's pairs begin; ``found_*``: the same for positives alone.
     """
 
-    step: Whole
-    group: Whole
+    group: Short
     total: Array
-    positive: Array
-    steps: int
+    first: Whole
+    found_group: Short
+    found: Array
+    found_first: Whole
+
+    @property
+    def steps(self) -> int:
+        """Scores at which a positive stands."""
+        return len(self.first)
+
+    def found_and_seen(self, times: Array | None = None) -> tuple[Array, Array]:
+        """Positives found in each step, and rows seen down to its end, when group g is drawn ``times[g]`` times."""
+        if not self.steps:
+            return np.empty(0), np.empty(0)
+        found = self.found if times is None else self.found * times[self.found_group]
+        total = self.total if times is None else self.total * times[self.group]
+        return np.add.reduceat(found, self.found_first), np.cumsum(np.add.reduceat(total, self.first))
 
     def average_precision(self, times: Array | None = None) -> float:
         """AP when group g is drawn ``times[g]`` times (None: each once); NaN without positives."""
-        drawn = None if times is None else times[self.group]
-        total = self.total if drawn is None else self.total * drawn
-        positive = self.positive if drawn is None else self.positive * drawn
-        found = np.bincount(self.step, weights=positive, minlength=self.steps)
-        seen = np.cumsum(np.bincount(self.step, weights=total, minlength=self.steps))
+        found, seen = self.found_and_seen(times)
         hits = np.cumsum(found)
-        if not self.steps or hits[-1] <= 0:
+        if not len(hits) or hits[-1] <= 0:
             return float("nan")
         precision = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
         return float(np.dot(found, precision) / hits[-1])
@@ -49,26 +61,29 @@ def ranked(
 ) -> Ranked:
     """Put rows in falling order of score. ``group``: whole numbers from 0, what a bootstrap draws (None: one group)."""
     labels, scores, weights = _columns(y, score, weight)
-    groups = np.zeros(len(labels), dtype=np.int64) if group is None else np.asarray(group, dtype=np.int64)
     order = np.argsort(-scores, kind="stable")
-    labels, scores, weights, groups = labels[order], scores[order], weights[order], groups[order]
-    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True)) if len(scores) else np.empty(0, dtype=np.int64)
-    found = np.add.reduceat(labels, np.concatenate(([0], ends[:-1] + 1))) if len(ends) else np.empty(0)
+    labels, scores, weights = labels[order], scores[order], weights[order]
+    groups = np.zeros(len(labels), np.int64) if group is None else np.asarray(group, dtype=np.int64)[order]
+    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], [True])[: len(scores)])
+    found = np.add.reduceat(labels * weights, np.concatenate(([0], ends[:-1] + 1))) if len(ends) else np.empty(0)
     kept = ends[found > 0]  # last row of each run of equal scores that holds a positive
-    if not len(kept):
-        nothing = np.empty(0)
-        none = np.empty(0, dtype=np.int64)
-        return Ranked(step=none, group=none, total=nothing, positive=nothing, steps=0)
-    rows = int(kept[-1]) + 1  # below the last positive nothing counts
-    step = np.searchsorted(kept, np.arange(rows), side="left").astype(np.int64)
-    pair, place = np.unique(step * (int(groups.max()) + 1) + groups[:rows], return_inverse=True)
-    return Ranked(
-        step=pair // (int(groups.max()) + 1),
-        group=pair % (int(groups.max()) + 1),
-        total=sums(place, weights[:rows], len(pair)),
-        positive=sums(place, (weights * labels)[:rows], len(pair)),
-        steps=len(kept),
-    )
+    rows = int(kept[-1]) + 1 if len(kept) else 0  # below the last positive nothing counts
+    step = np.searchsorted(kept, np.arange(rows))
+    positive = labels[:rows] * weights[:rows]
+    of, total, first = _pairs(step, groups[:rows], weights[:rows])
+    is_found = positive > 0
+    found_of, found, found_first = _pairs(step[is_found], groups[:rows][is_found], positive[is_found])
+    return Ranked(group=of, total=total, first=first, found_group=found_of, found=found, found_first=found_first)
+
+
+def _pairs(step: Whole, group: Whole, weight: Array) -> tuple[Short, Array, Whole]:
+    """Rows in order of step → group and summed weight of each (step, group), and where each step begins."""
+    if not len(step):
+        return np.empty(0, np.int32), np.empty(0), np.empty(0, np.int64)
+    groups = int(group.max()) + 1
+    pair, place = np.unique(step * groups + group, return_inverse=True)
+    first = np.flatnonzero(np.diff(pair // groups, prepend=-1))
+    return (pair % groups).astype(np.int32), sums(place, weight, len(pair)), first.astype(np.int64)
 
 
 def average_precision(y: npt.ArrayLike, score: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
@@ -158,8 +173,8 @@ def precision_recall_curve(
     rows = ranked(y, score, weight)
     if not rows.steps:
         return Curve(recall=(), precision=())
-    hits = np.cumsum(np.bincount(rows.step, weights=rows.positive, minlength=rows.steps))
-    seen = np.cumsum(np.bincount(rows.step, weights=rows.total, minlength=rows.steps))
+    found, seen = rows.found_and_seen()
+    hits = np.cumsum(found)
     chosen = np.unique(np.searchsorted(hits, np.linspace(0, hits[-1], points)).clip(0, rows.steps - 1))
     recall = hits[chosen] / hits[-1]
     return Curve(recall=tuple(recall.tolist()), precision=tuple((hits[chosen] / seen[chosen]).tolist()))

@@ -19,6 +19,7 @@ METRICS_SCHEMA = "leadtime.borg-metrics/1"
 KEY = ("cell", "collection_id", "instance_index", "start_time_us", "end_time_us")
 ALERTS_PER_DAY = (10, 100, 1000)
 _KEPT = (*KEY, "run_number", "tier", "next_terminal_time_us", "next_terminal_cause", "view")
+_WORDS = ("cell", "next_terminal_cause", "view")  # few different texts in many rows: kept as codes
 
 
 def evaluate(
@@ -86,10 +87,11 @@ def horizon_rows(
     )
     if truth is not None:
         rows = _with_truth(rows, minutes, truth.lazy())
-    collected = rows.collect(engine="streaming")
+    words = [pl.col(name).cast(pl.Categorical) for name in _WORDS if name in rows.collect_schema().names()]
+    collected = rows.with_columns(words).collect(engine="streaming")
     if collected.is_empty():
         raise ValueError(f"no row has a label for {minutes} min")
-    return alerts.with_runs(collected.sort(KEY))
+    return alerts.with_runs(collected)
 
 
 def _with_truth(rows: pl.LazyFrame, minutes: int, truth: pl.LazyFrame) -> pl.LazyFrame:
@@ -99,7 +101,7 @@ def _with_truth(rows: pl.LazyFrame, minutes: int, truth: pl.LazyFrame) -> pl.Laz
     columns = [pl.col(theirs).alias(ours) for ours, theirs in wanted.items() if theirs in names]
     key = [pl.col(name).cast(pl.String) if name == "cell" else pl.col(name) for name in KEY]
     rows = rows.with_columns(pl.col("cell").cast(pl.String))
-    return rows.join(truth.select(*key, *columns), on=list(KEY), how="left")
+    return rows.join(truth.select(*key, *columns), on=list(KEY), how="left", maintain_order="left")
 
 
 def summary(metrics: Mapping[str, Any], minutes: int) -> str:

@@ -62,6 +62,29 @@ def horizon(rows: pl.DataFrame, minutes: int, asked: Asked) -> dict[str, Any]:
         "delayed": _delayed(rows, minutes) if asked.failure_is_self else None,
         "intervals": {name: written(bootstrap.interval([draw[name] for draw in drawn])) for name in values}
         | found.get("intervals", {}),
+        "charts": _charts(y, weight, scores, rows),
+    }
+
+
+def _charts(y: Array, weight: Array, scores: Mapping[str, Array], rows: pl.DataFrame) -> dict[str, Any]:
+    """What a page draws: precision against recall, and what happened against what was foretold, bin by bin."""
+    curves = {
+        name: asdict(measures.precision_recall_curve(y, scores[name], weight))
+        for name in ("p", "bayes")
+        if name in scores
+    }
+    bins = measures.equal_mass_bins(y, scores["p"], weight)
+    held = bins.weight > 0
+    return {
+        "precision_recall": curves,
+        "calibration": {
+            "foretold": (bins.foretold[held] / bins.weight[held]).tolist(),
+            "happened": (bins.happened[held] / bins.weight[held]).tolist(),
+        },
+        "failures_by_day": {
+            str(day): count
+            for day, count in rows.filter(pl.col("y") == 1).group_by("day").len().sort("day").iter_rows()
+        },
     }
 
 
@@ -160,7 +183,14 @@ def lead_times(true_alerts: pl.DataFrame, per_day: int) -> dict[str, Any]:
         "true_alerts": lead.alerts,
         "quantiles": {f"p{round(100 * q)}": number(value) for q, value in lead.quantiles_s.items()},
         "share_at_least": {str(need): number(share) for need, share in lead.share_at_least.items()},
+        "minutes": _by_minute(true_alerts),
     }
+
+
+def _by_minute(true_alerts: pl.DataFrame) -> dict[str, int]:
+    """Whole minutes of lead time → true alerts with it."""
+    minutes = true_alerts.select(m=(pl.col("next_terminal_time_us") - pl.col("end_time_us")) // MINUTE_US)
+    return {str(m): n for m, n in minutes.drop_nulls().group_by("m").len().sort("m").iter_rows()}
 
 
 def _lead_spread(true_alerts: pl.DataFrame, sampled: list[Array]) -> dict[str, float | None]:
