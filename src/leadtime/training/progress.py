@@ -11,5 +11,5 @@ class Progress(Protocol):
         ...
 
 
-def silent(_what: str, _done: int, _total: int | None, _unit: str = "rows") -> None:
+def silent(what: str, done: int, total: int | None, unit: str = "rows") -> None:
     """Nobody watches."""

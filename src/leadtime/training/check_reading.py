@@ -1,0 +1,200 @@
+"""Shards or partitions → what the gates of a cell need: a tally a file, and whole histories of (some) instances.
+
+One pass, bounded memory: when more than HISTORY_ROWS rows of histories have gathered, half of the instances are let
+go, by their hash, and so on. Everything counted in tallies is exact; ``share`` says what part of the instances the
+histories are of.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from leadtime.domain.borg import Dialect
+from leadtime.domain.errors import BadTrace
+from leadtime.risk.gates import Gate, failed, not_examined
+from leadtime.risk.gates_enum import separate_events, slice_evidence, text_contradiction
+from leadtime.risk.gates_tally import EVENT_COLUMNS, WINDOW_COLUMNS, Tally, drawn, narrow, tally
+from leadtime.sources.borg.reading import read_shard
+from leadtime.sources.borg.shards import Shard, find_shards
+from leadtime.training.progress import Progress
+
+HISTORY_ROWS = 4_000_000  # windows + events kept of a cell: about 300 MB
+BATCH_ROWS = 500_000
+TEXT_COLUMNS = ("event", "event_text", "event_name", "event_type_name")
+CODE_COLUMNS = ("type", "instance_events_type")
+
+
+@dataclass(slots=True, kw_only=True)
+class Cell:
+    """What was read of one cell so far."""
+
+    name: str
+    declared: str | None = None  # clusterdata version
+    observed_until_us: int | None = None
+    files: list[str] = field(default_factory=list)  # by their number
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    unknown: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    gates: list[Gate] = field(default_factory=list)  # verdicts that fell while reading
+    share: float = 1.0
+    has_machines: bool = False
+    _windows: list[pl.DataFrame] = field(default_factory=list)
+    _events: list[pl.DataFrame] = field(default_factory=list)
+    _machines: list[pl.Series] = field(default_factory=list)
+
+    def take(self, file: str, table: str, frame: pl.DataFrame, *, rows_in: int, rejects: Mapping[str, int]) -> None:
+        """One batch of ``table`` from ``file``."""
+        if file not in self.files:
+            self.files.append(file)
+        one = tally(frame, table, rows_in=rows_in, rejects=rejects)
+        self.tallies[file] = self.tallies[file] + one if file in self.tallies else one
+        if table in ("instance_usage", "instance_events"):
+            kept = self._windows if table == "instance_usage" else self._events
+            kept.append(drawn(narrow(frame, table, self.files.index(file)), self.share))
+            while sum(part.height for part in (*self._windows, *self._events)) > HISTORY_ROWS:
+                self._thin()
+        elif table == "machine_events":
+            self.has_machines = True
+            self._machines.append(frame["machine_id"].unique())
+
+    def _thin(self) -> None:
+        self.share /= 2
+        for kept in (self._windows, self._events):
+            kept[:] = [drawn(part, self.share) for part in kept]
+
+    @property
+    def windows(self) -> pl.DataFrame:
+        """Usage rows of the sampled instances (WINDOW_COLUMNS, shard, draw)."""
+        return pl.concat(self._windows) if self._windows else _empty(WINDOW_COLUMNS)
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """Instance events of the sampled instances (EVENT_COLUMNS, shard, draw)."""
+        return pl.concat(self._events) if self._events else _empty(EVENT_COLUMNS)
+
+    @property
+    def machines(self) -> pl.Series | None:
+        """Ids in the machine table; None where there is none."""
+        return pl.concat(self._machines).unique() if self.has_machines else None
+
+
+def _empty(columns: Iterable[str]) -> pl.DataFrame:
+    types = {"sample_rate": pl.Float32, "request_cpu": pl.Float32}
+    schema = {name: types.get(name, pl.Int64) for name in columns}
+    return pl.DataFrame(schema={**schema, "shard": pl.Int32, "draw": pl.UInt64})
+
+
+def shards_below(path: Path, cell: str | None = None) -> tuple[tuple[Shard, ...], tuple[BadTrace, ...]]:
+    """Every shard of ``path``, and what is wrong with files that cannot even be recognised.
+
+    Raises BadTrace where there is nothing to read, and where ``path`` is a single broken file.
+    """
+    try:
+        return find_shards(path, cell=cell), ()
+    except BadTrace as error:
+        if not path.is_dir() or error.slug == "borg-no-shards":
+            raise
+    shards: list[Shard] = []
+    faults: list[BadTrace] = []
+    for file in sorted(one for one in path.rglob("*") if one.is_file()):
+        parts = file.relative_to(path).parts
+        if any(part.startswith((".", "_")) for part in parts) or "truth" in parts or file.suffix == ".json":
+            continue
+        try:
+            shards += find_shards(file, cell=cell)
+        except BadTrace as error:
+            if error.slug != "borg-no-shards":
+                faults.append(error)
+    shards.sort(key=lambda one: (one.cell or "", one.table, str(one.path)))
+    return tuple(shards), tuple(faults)
+
+
+def unreadable(fault: BadTrace, *, where: str) -> Gate:
+    """A file that cannot be read, as a failed gate."""
+    return failed("readable", where=where, sentence=f"{fault.wrong} [{fault.slug}]", cure=fault.cure)
+
+
+def read_cells(
+    shards: Iterable[Shard], root: Path, progress: Progress, total: int | None = None
+) -> Iterator[Cell]:  # fmt: skip
+    """Shards (sorted by cell) → one Cell after the other, so that only one cell's histories are held."""
+    cell: Cell | None = None
+    done = 0
+    for shard in shards:
+        name = shard.cell or ""
+        if cell is None or cell.name != name:
+            if cell is not None:
+                yield cell
+            cell = Cell(name=name, declared=shard.clusterdata, observed_until_us=shard.observed_until_us)
+        file = file_name(shard.path, root)
+        done = _read(cell, shard, file, progress, done, total)
+    if cell is not None:
+        yield cell
+
+
+def file_name(path: Path, root: Path) -> str:
+    """A file as reports name it: relative to what was asked for."""
+    return str(path.relative_to(root)) if path != root and path.is_relative_to(root) else path.name
+
+
+def _read(cell: Cell, shard: Shard, file: str, progress: Progress, done: int, total: int | None) -> int:  # noqa: PLR0917
+    if shard.dialect is Dialect.SLICE:
+        if shard.table == "instance_usage":  # a slice comes twice, once a part; it is judged whole
+            cell.gates += slice_gates(shard.path, file)
+        return done
+    try:
+        for batch in read_shard(shard, batch_rows=BATCH_ROWS):
+            rejects: dict[str, int] = {}
+            for one in batch.rejects:
+                rejects[one.rule] = rejects.get(one.rule, 0) + one.rows
+            cell.take(file, shard.table, batch.frame, rows_in=batch.rows_in, rejects=rejects)
+            ignored = tuple(note.column for note in batch.notes if note.code == "column-ignored")
+            cell.unknown[file] = (*cell.unknown.get(file, ()), *ignored)
+            done += batch.rows_in
+            progress("reading shards", done, total)
+    except BadTrace as fault:
+        cell.gates.append(unreadable(fault, where=file))
+        return done
+    text = next((name for name in cell.unknown.get(file, ()) if name in TEXT_COLUMNS), None)
+    if text is not None and shard.table == "instance_events":
+        cell.gates.append(_text_gate(shard, text, file))
+    return done
+
+
+def _text_gate(shard: Shard, text: str, file: str) -> Gate:
+    """The event names of a shard that has them beside the codes."""
+    try:
+        if shard.dialect is Dialect.NDJSON:
+            rows = pl.scan_ndjson(shard.path, schema={"type": pl.String, text: pl.String}, ignore_errors=True)
+        else:
+            rows = pl.scan_parquet(shard.path)
+        codes = rows.select(pl.col("type").cast(pl.String), pl.col(text).cast(pl.String).alias("text")).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        return not_examined("enum-proof", f"its column {text} cannot be read ({type(error).__name__})", where=file)
+    return text_contradiction(codes.with_columns(pl.col("type").cast(pl.Int64, strict=False)), where=file)
+
+
+def slice_gates(path: Path, file: str) -> list[Gate]:
+    """A joined CSV of the Kaggle kind: its names against its codes, and why it cannot be labelled."""
+    try:
+        raw = pl.scan_csv(path, infer_schema=False)
+        names = raw.collect_schema().names()
+        text = next((name for name in TEXT_COLUMNS if name in names), None)
+        code = next(name for name in CODE_COLUMNS[::-1] if name in names)
+        number = [pl.col(name).cast(pl.Float64, strict=False).cast(pl.Int64, strict=False) for name in
+                  (code, "time", "start_time", "end_time")]  # fmt: skip
+        rows = raw.select(*number, (pl.lit(None, pl.String) if text is None else pl.col(text)).alias("text")).collect()
+    except (pl.exceptions.PolarsError, StopIteration, OSError) as error:
+        return [
+            failed("readable", where=file, sentence=f"it cannot be read as a slice ({error})", cure="fetch it again")
+        ]
+    rows = rows.rename({code: "type", "time": "time_us", "start_time": "start_time_us", "end_time": "end_time_us"})
+    proof = text_contradiction(rows.select("type", "text"), where=file)
+    if proof.figures.get("contradicting_ratio"):
+        said, figures = slice_evidence(rows)
+        proof = failed(
+            proof.name, where=file, cure=proof.cure, figures={**proof.figures, **figures},
+            sentence=f"{proof.sentence}; the codes are right and the names wrong: {said}",
+        )  # fmt: skip
+    return [proof, separate_events(rows, where=file)]
