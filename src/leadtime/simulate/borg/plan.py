@@ -1,0 +1,162 @@
+"""Knobs → the collections of a trace: size, tier, start, end from outside, parent, alloc set, names, request, z.
+
+The whole plan is drawn at once (one row a collection, small); the tasks' lives are drawn cohort by cohort from it.
+"""
+
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from leadtime.domain.borg import AFTER_TRACE_US, DAY_US, TRACE_START_US, WINDOW_US
+from leadtime.simulate.borg.chain import Chain, expected
+from leadtime.simulate.borg.knobs import Knobs, Trap
+from leadtime.simulate.borg.shapes import Shapes
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+TIER_SHARES = (0.10, 0.45, 0.05, 0.35, 0.05)  # free, best-effort batch, mid, production, monitoring; §6.3
+PRIORITIES = ((0, 100), (100, 116), (116, 120), (120, 360), (360, 451))  # [low, high) by tier
+CLASS_SHARES = ((0.8, 0.15, 0.05, 0), (0.6, 0.3, 0.1, 0), (0.2, 0.3, 0.4, 0.1), (0.05, 0.15, 0.4, 0.4), (0, 0.05, 0.15, 0.8))  # fmt: skip
+SCALING_SHARES = (0.02, 0.33, 0.25, 0.4)  # unknown, off, constrained, fully automated
+TAIL = 1.1  # exponent of the sizes: the few largest collections hold most tasks
+FIRST_ID = 330_000_000_000  # ids of 2019 look like this; float64 holds them exactly
+ID_STEP = 7_919
+CELL_STEP = 10_000_000_000
+USERS = 120
+SPREAD_US = 120_000_000  # a collection's tasks start within a few minutes of each other: mean of the exponential
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One row a collection, in the order of rising ids. Times in microseconds; AFTER_TRACE_US = not in the trace."""
+
+    id: Ints
+    alloc_set: Bools
+    tasks: Ints
+    tier: Ints
+    priority: Ints
+    scheduling_class: Ints
+    vertical_scaling: Ints
+    start_us: Ints  # 0: before the trace
+    end_us: Ints  # the user ends the collection
+    parent: Ints  # row of the parent, -1 none
+    alloc: Ints  # row of the alloc set its tasks run in, -1 none
+    phase_us: Ints  # [0, 300 s): where the grid of its windows lies
+    request: Floats  # [n, (cpus, memory)]
+    bad: Bools  # z, hidden
+    user: Ints
+    logical: Ints
+
+
+def generator(knobs: Knobs, *stream: int) -> np.random.Generator:
+    """The random numbers of one part of one trace: keyed by seed, cell and part, so parts never shift each other."""
+    return np.random.Generator(
+        np.random.SFC64(np.random.SeedSequence([knobs.seed, crc32(knobs.cell.encode()), *stream]))
+    )
+
+
+def planned(knobs: Knobs, chain: Chain, shapes: Shapes) -> Plan:
+    """Collections enough for ``knobs.rows`` windows on average and then some (a short plan would end the trace early)."""
+    rng = generator(knobs, 1)
+    windows = expected(chain, knobs).windows
+    largest = int(np.clip(knobs.largest_share * knobs.rows / windows, 1, knobs.tasks_most))
+    sizes = _sizes(rng, largest, knobs.rows / windows * 1.2 + 30 * largest + 50)
+    alloc_set = rng.random(len(sizes)) < knobs.alloc_sets
+    sizes[alloc_set] = rng.integers(1, 4, int(alloc_set.sum()))
+    n = len(sizes)
+    tier = rng.choice(len(TIER_SHARES), n, p=TIER_SHARES)
+    low, high = np.array(PRIORITIES).T
+    start = _starts(rng, knobs, n)
+    end = np.maximum(start, TRACE_START_US) + _exponential_us(rng, DAY_US / max(knobs.killed_a_day, 1e-9), n)
+    end[(end > knobs.observed_until_us) | (knobs.killed_a_day == 0) | alloc_set] = AFTER_TRACE_US
+    parent = _earlier(rng, knobs.parents, start, end, ~alloc_set, ~alloc_set)
+    users = np.minimum((rng.pareto(0.7, n) * 2).astype(np.int64), USERS - 1)
+    cell_offset = 0 if Trap.T12 in knobs.traps else crc32(knobs.cell.encode()) % 200 * CELL_STEP
+    return Plan(
+        id=FIRST_ID + cell_offset + np.cumsum(rng.integers(1, ID_STEP, n)), alloc_set=alloc_set, tasks=sizes, tier=tier,
+        priority=rng.integers(low[tier], high[tier]), scheduling_class=_classes(rng, tier),
+        vertical_scaling=rng.choice(4, n, p=SCALING_SHARES), start_us=start, end_us=end,
+        parent=_orphans(parent), alloc=_earlier(rng, knobs.in_alloc, start, end, ~alloc_set, alloc_set),
+        phase_us=_phases(rng, knobs, windows, n), request=shapes.draw_requests(rng, n),
+        bad=_bad(rng, knobs.bad_collections, sizes, alloc_set), user=users, logical=users * 8 + rng.integers(0, 8, n),
+    )  # fmt: skip
+
+
+def _exponential_us(rng: np.random.Generator, mean_us: float, number: int) -> Ints:
+    return np.minimum(rng.exponential(mean_us, number), 1e15).astype(np.int64) + 1
+
+
+def _sizes(rng: np.random.Generator, largest: int, tasks: float) -> Ints:
+    """Heavy-tailed sizes from 1 to ``largest`` until they hold ``tasks`` tasks."""
+    drawn: list[Ints] = []
+    held = 0
+    while held < tasks:
+        batch = np.minimum(1 + rng.pareto(TAIL, 1000), largest).astype(np.int64)
+        drawn.append(batch)
+        held += int(batch.sum())
+    sizes = np.concatenate(drawn)
+    return sizes[: int(np.searchsorted(np.cumsum(sizes), tasks)) + 1]
+
+
+def _starts(rng: np.random.Generator, knobs: Knobs, number: int) -> Ints:
+    """0 for those alive before the trace, the others uniform over it."""
+    start = rng.integers(TRACE_START_US + 1, knobs.observed_until_us, number)
+    start[rng.random(number) < knobs.alive_at_start] = 0
+    return start
+
+
+def _phases(rng: np.random.Generator, knobs: Knobs, windows: float, number: int) -> Ints:
+    """0 for so many collections that ``on_grid`` of all windows begin and end on the 300 s grid; else uniform.
+
+    A run's first and last windows are short, so a little more than ``on_grid`` of the collections keep to the grid.
+    """
+    runs = 1 + 60 * windows * knobs.base_rate / 180  # about: restarts after failures
+    whole = max(0.5, 1 - 2 * runs / max(windows, 4))
+    phase = rng.integers(1, WINDOW_US, number)
+    phase[rng.random(number) < min(1.0, knobs.on_grid / whole)] = 0
+    return phase
+
+
+def _classes(rng: np.random.Generator, tier: Ints) -> Ints:
+    """Scheduling class, correlated with the tier and not equal to it."""
+    steps = np.cumsum(np.array(CLASS_SHARES), axis=1)[tier]
+    return np.minimum((rng.random(len(tier))[:, None] >= steps).sum(1), 3).astype(np.int64)
+
+
+def _earlier(rng: np.random.Generator, share: float, start: Ints, end: Ints, who: Bools, whose: Bools) -> Ints:
+    """For ``share`` of ``who``: a row of ``whose`` with a smaller number that started no later and has not ended; else -1."""
+    n = len(start)
+    other = (rng.random(n) * np.arange(n)).astype(np.int64)
+    wanted = who & (rng.random(n) < share)
+    found = np.full(n, -1, np.int64)
+    for _ in range(12):
+        fits = whose[other] & (start[other] <= start) & (end[other] > np.maximum(start, TRACE_START_US)) & (other < np.arange(n))  # fmt: skip
+        take = wanted & fits & (found < 0)
+        found[take] = other[take]
+        other = (rng.random(n) * np.arange(n)).astype(np.int64)
+    return found
+
+
+def _orphans(parent: Ints) -> Ints:
+    """One level only: who has a parent is nobody's parent."""
+    return np.where((parent >= 0) & (parent[np.maximum(parent, 0)] < 0), parent, -1)
+
+
+def _bad(rng: np.random.Generator, share: float, sizes: Ints, alloc_set: Bools) -> Bools:
+    """z: each collection has the same probability, and every stratum of like size its exact part.
+
+    Drawn freely, whether the three largest collections are bad would set the base rate of the whole trace.
+    """
+    jobs = np.flatnonzero(~alloc_set)
+    order = jobs[np.lexsort((rng.random(len(jobs)), -sizes[jobs]))]
+    bad = np.zeros(len(sizes), np.bool_)
+    if share > 0:
+        block = max(1, round(1 / share))
+        starts = np.arange(0, len(order), block)
+        chosen = starts + rng.integers(0, block, len(starts))
+        bad[order[chosen[chosen < len(order)]]] = True
+    return bad
