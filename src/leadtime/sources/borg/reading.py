@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from leadtime.domain.borg import Dialect
-from leadtime.sources.borg import gz_lines, ndjson, parquet
+from leadtime.sources.borg import gz_lines, ndjson, parquet, slices, v2
 from leadtime.sources.borg.batch import Batch, Note, RawFrame, joined
 from leadtime.sources.borg.canonical import canonicalise, key_of
 from leadtime.sources.borg.codes import codes_for
@@ -64,7 +64,9 @@ def _raw_frames(shard: Shard, batch_rows: int) -> Iterator[RawFrame]:
         return parquet.raw_frames(shard.path, shard.table, batch_rows)
     if shard.dialect is Dialect.NDJSON:
         return ndjson.raw_frames(shard.path, shard.table, batch_rows)
-    raise NotImplementedError(shard.dialect)
+    if shard.dialect is Dialect.V2:
+        return v2.raw_frames(shard.path, shard.table, batch_rows)
+    return slices.raw_frames(shard.path, shard.table, batch_rows)
 
 
 def _version_notes(shard: Shard) -> tuple[Note, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from leadtime.domain.borg import TABLES, Dialect
-from leadtime.simulate.borg.dialects import layout, ndjson
+from leadtime.simulate.borg.dialects import layout, ndjson, v2
 from leadtime.simulate.borg.dialects.layout import EventTypeForm
 
 ROW_GROUP_ROWS = 262_144  # bounds what a reader must hold at once
@@ -69,6 +69,7 @@ def _underscored(frame: pl.DataFrame, table: str, form: EventTypeForm, path: Pat
 
 _WRITERS: Mapping[Dialect, Callable[[pl.DataFrame, str, EventTypeForm, Path], None]] = {
     Dialect.NDJSON: ndjson.write_ndjson,
+    Dialect.V2: v2.write_v2,
     Dialect.PARQUET: _nested,
     Dialect.PARQUET_GZ: _nested,
     Dialect.DOTTED: _dotted,
