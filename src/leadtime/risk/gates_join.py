@@ -126,6 +126,17 @@ def duplicate_events(events: pl.DataFrame, *, cell: str) -> Gate:
     )  # fmt: skip
 
 
+def duplicates_dropped(read: int, dropped: int, *, cell: str) -> Gate:
+    """The same for windows: ``read`` event rows, of which make-dataset left ``dropped`` exact doubles out."""
+    if read < MIN_ROWS:
+        return not_examined("duplicate-events", f"{read} event rows, {MIN_ROWS} wanted", where=cell)
+    return at_most(
+        "duplicate-events", dropped / read, DUPLICATE_LIMIT, where=cell, figures={"exact": dropped},
+        sentence=f"of {read:,} event rows {dropped:,} stood twice and were left out",
+        cure="a shard may have been read twice; look at the list of sources and build this cell again",
+    )  # fmt: skip
+
+
 def id_overlap(collections: Mapping[str, pl.Series]) -> Gate:
     """Collections (sampled) of each cell → how many ids stand in more than one cell. Told only: the cell is a key."""
     if len(collections) < 2:

@@ -4,7 +4,6 @@
 ``risk.gates.GATES``, of those that could not be examined too.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +18,10 @@ from leadtime.risk.gates import GATES, Gate, Standing, allowing, failed_in, not_
 from leadtime.risk.gates_enum import enum_proof
 from leadtime.risk.labels import DEFAULT_FAILURES
 from leadtime.training.check_reading import Cell, file_name, read_cells, shards_below, unreadable
+from leadtime.training.check_windows import read_manifest, window_cells
 from leadtime.training.progress import Progress, silent
 
 SCHEMA = "leadtime.borg-check/1"
-DATASET = "dataset.json"
 SLICE_REASON = "a joined slice has neither usage nor events of its own"
 
 
@@ -92,9 +91,10 @@ def check_raw(
     """Check a file or a folder of shards in any dialect.
 
     ``previous``: JSON of an earlier check or manifest, to compare positive rates with. Raises BadTrace where there is
-    nothing to read or ``allow`` names no gate; a broken file is a failed gate (``readable``), not an error.
+    nothing to read; a broken file is a failed gate (``readable``), not an error. Names in ``allow`` that no gate has
+    allow nothing.
     """
-    names = known_names(allow)
+    names = tuple(dict.fromkeys(allow))
     shards, faults = shards_below(path, cell)
     cells = read_cells(shards, path, progress)
     early = [unreadable(fault, where=file_name(Path(fault.doing.removeprefix("reading ")), path)) for fault in faults]
@@ -114,25 +114,13 @@ def check_dataset(
     """Check what make-dataset wrote into ``folder`` (cell=<c>/windows, events, machines.parquet).
 
     ``manifest``: dataset.json where it isn't written yet; read from ``folder`` when left out. Raises BadTrace where the
-    folder holds no windows or ``allow`` names no gate.
+    folder holds no windows.
     """
-    names = known_names(allow)
+    names = tuple(dict.fromkeys(allow))
     if manifest is None:
-        manifest = _read_manifest(folder)
+        manifest = read_manifest(folder)
     context = _Context(previous, previous_name, failure_types, progress)
-    return _judged(folder, "windows", _dataset_cells(folder, manifest, progress), [], names, context)
-
-
-def known_names(allowed: Iterable[str]) -> tuple[str, ...]:
-    """``allowed`` without doubles. Raises BadTrace for a name no gate has."""
-    names = tuple(dict.fromkeys(allowed))
-    unknown = [name for name in names if name not in GATES]
-    if unknown:
-        raise BadTrace(
-            "borg-gate-unknown", "allowing a gate", f"there is no gate called {unknown[0]!r}",
-            f"the gates are {', '.join(GATES)}",
-        )  # fmt: skip
-    return names
+    return _judged(folder, "windows", window_cells(folder, manifest, progress), [], names, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +164,7 @@ def _cell_gates(cell: Cell, kind: str, context: _Context) -> list[Gate]:
     latest = gates_rows.proved_latest_us(cell.tallies.values(), cell.observed_until_us)
     gates += _readable(cell, where)
     gates += gates_rows.time_unit(cell.tallies, latest_us=latest)
-    gates += gates_rows.rows_accounted(cell.tallies)
+    gates += gates_rows.rows_accounted(cell.sources or cell.tallies)
     gates += gates_rows.null_rates(tables, where)
     gates += gates_rows.sentinel_rates(tables, where)
     gates.append(gates_rows.machine_sentinels(tables, where))
@@ -186,7 +174,10 @@ def _cell_gates(cell: Cell, kind: str, context: _Context) -> list[Gate]:
     names = cell.files if kind == "shards" else ()
     gates += gates_join.join_match(windows, events, names, cell=where)
     gates += gates_join.coverage(windows, events, cell.machines, cell=where)
-    gates.append(gates_join.duplicate_events(events, cell=where))
+    if cell.dropped is None:
+        gates.append(gates_join.duplicate_events(events, cell=where))
+    else:
+        gates.append(gates_join.duplicates_dropped(*cell.dropped, cell=where))
     gates += _end_gates(cell, windows, events, where, context)
     return gates
 
@@ -255,58 +246,3 @@ def _previous_rate(previous: Mapping[str, Any] | None, where: str) -> Mapping[st
     if isinstance(gates, Mapping):
         gates = gates.get("gates") or ()
     return next((one for one in gates if one.get("name") == "positive-rate" and one.get("where") == where), None)
-
-
-def _read_manifest(folder: Path) -> Mapping[str, Any]:
-    try:
-        read = json.loads((folder / DATASET).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise BadTrace(
-            "borg-manifest-broken", f"reading {folder / DATASET}", f"it is not readable ({type(error).__name__})",
-            "run `leadtime borg make-dataset` again",
-        ) from None  # fmt: skip
-    return read if isinstance(read, Mapping) else {}
-
-
-def _dataset_cells(folder: Path, manifest: Mapping[str, Any], progress: Progress) -> Iterator[Cell]:
-    """cell=<c>/ folders → cells, partition after partition."""
-    folders = sorted(one for one in folder.glob("cell=*") if one.is_dir())
-    if not folders:
-        raise BadTrace(
-            "borg-no-windows", f"checking {folder}", "there is no folder cell=<name> in it",
-            "name a folder of shards, or one that `leadtime borg make-dataset` wrote",
-        )  # fmt: skip
-    until = manifest.get("observed_until_us") or {}
-    for below in folders:
-        name = below.name.removeprefix("cell=")
-        cell = Cell(name=name, observed_until_us=until.get(name) if isinstance(until, Mapping) else None)
-        parts = [("instance_usage", one) for one in sorted(below.glob("windows/*.parquet"))]
-        parts += [("instance_events", one) for one in sorted(below.glob("events/*.parquet"))]
-        parts += [("machine_events", one) for one in sorted(below.glob("machines.parquet"))]
-        for at, (table, path) in enumerate(parts):
-            _take_partition(cell, table, path, file_name(path, folder))
-            progress(f"reading cell {name}", at + 1, len(parts), "files")
-        yield cell
-
-
-def _take_partition(cell: Cell, table: str, path: Path, file: str) -> None:
-    try:
-        frame = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        fault = BadTrace("borg-partition-broken", f"reading {path}", type(error).__name__, "build this cell again")
-        cell.gates.append(unreadable(fault, where=file))
-        return
-    own = path.parent.parent / f"{path.stem}.json"
-    rows_in, rejects = frame.height, dict[str, int]()
-    if table == "instance_usage" and own.is_file():
-        told = json.loads(own.read_text(encoding="utf-8"))
-        rows_in, rejects = _accounted(told, frame.height)
-    cell.take(file, table, frame, rows_in=rows_in, rejects=rejects)
-
-
-def _accounted(told: Mapping[str, Any], rows: int) -> tuple[int, dict[str, int]]:
-    """Rows in and rejects by rule as a partition's manifest tells them."""
-    rejects = told.get("rejects") or {}
-    return int(told.get("rows_in", rows)), {str(rule): int(count) for rule, count in rejects.items()}

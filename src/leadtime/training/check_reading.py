@@ -37,6 +37,8 @@ class Cell:
     tallies: dict[str, Tally] = field(default_factory=dict)
     unknown: dict[str, tuple[str, ...]] = field(default_factory=dict)
     gates: list[Gate] = field(default_factory=list)  # verdicts that fell while reading
+    sources: dict[str, Tally] = field(default_factory=dict)  # of windows: the shards they were made from
+    dropped: tuple[int, int] | None = None  # of windows: events read, duplicates left out of them
     share: float = 1.0
     has_machines: bool = False
     _windows: list[pl.DataFrame] = field(default_factory=list)
@@ -195,6 +197,6 @@ def slice_gates(path: Path, file: str) -> list[Gate]:
         said, figures = slice_evidence(rows)
         proof = failed(
             proof.name, where=file, cure=proof.cure, figures={**proof.figures, **figures},
-            sentence=f"{proof.sentence}; the codes are right and the names wrong: {said}",
+            sentence=f"{proof.sentence}; what the rows do speaks for the codes: {said}",
         )  # fmt: skip
     return [proof, separate_events(rows, where=file)]
