@@ -5,9 +5,10 @@ Each file imports typer and option types at the top; the work (and polars, xgboo
 
 import typer
 
-from leadtime.cli.borg import check
+from leadtime.cli.borg import check, make_dataset
 
 app = typer.Typer(
     help="Failure forecasts from Borg-like traces: generate, check, repair, label, train, report.", no_args_is_help=True
 )
 app.command("check", epilog=check.EXAMPLE)(check.check)
+app.command("make-dataset", epilog=make_dataset.EXAMPLE)(make_dataset.make_dataset)
