@@ -101,8 +101,8 @@ def _executor(where: Where, workers: int, ray_address: str | None) -> "Executor"
 
 def _show(console: "Console", dataset: "Dataset") -> None:
     """What was built of what, what was kept, and each failed or allowed gate on a line of its own."""
-    for cell, why in dataset.rebuilt.items():
-        console.print(f"cell {cell} was built afresh: {why}", markup=False, soft_wrap=True)
+    for name, why in dataset.rebuilt.items():
+        console.print(f"cell {name} was built afresh: {why}", markup=False, soft_wrap=True)
     for cell in dataset.cells:
         usage = [source for source in cell.sources if source.table == "instance_usage"]
         rejected = sum(sum(source.rejects.values()) for source in usage)
