@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from leadtime.domain.borg import AFTER_TRACE_US, TRACE_START_US, EventType
-from leadtime.simulate.borg.chain import Chain
 from leadtime.simulate.borg.knobs import Knobs
-from leadtime.simulate.borg.lives import SECOND_US, Lived, Lives, Slots, boundary_us
-from leadtime.simulate.borg.machines import Machines
-from leadtime.simulate.borg.optimum import KILL_LATEST_US, Future, bad_odds
+from leadtime.simulate.borg.lives import SECOND_US, Lived, Lives, Slots, boundary_us, second_half
+from leadtime.simulate.borg.optimum import KILL_LATEST_US, bad_odds
 from leadtime.simulate.borg.plan import SPREAD_US, Bools, Floats, Ints, Plan, generator
+from leadtime.simulate.borg.world import World
 
 LOOPS_LEAST, LOOPS_MOST = 2, 29  # runs of a crash loop before the one that lasts
 SHORTEST_US = SECOND_US  # no usage is reported for less
@@ -79,30 +78,27 @@ def _parent_end(plan: Plan, rows: Ints) -> Ints:
     return np.where(parent >= 0, plan.end_us[np.maximum(parent, 0)], AFTER_TRACE_US)
 
 
-def live(
-    knobs: Knobs, plan: Plan, machines: Machines, chains: tuple[Chain, Chain], table: Future, number: int, first: int,
-    last: int,
-) -> Cohort:  # fmt: skip
+def live(world: World, number: int, *, first: int, last: int) -> Cohort:
     """Draw the lives of collections ``first`` … ``last`` - 1, and score every window."""
+    knobs = world.knobs
     rng = generator(knobs, 10, number)
-    slots = slots_of(knobs, plan, np.arange(first, last), rng)
-    lived = Lives(knobs, chains, slots, machines, rng).lived()
-    score = _scores(knobs, plan, slots, lived, table, first)
+    slots = slots_of(knobs, world.plan, np.arange(first, last), rng)
+    lived = Lives(knobs, world.chains, slots, world.machines, rng).lived()
+    score = _scores(world, slots, lived, first)
     return Cohort(
         number=number, first=first, last=last, slots=slots, lived=lived,
         windows=_windows(slots, lived, score, rng), zero_request=rng.random(len(slots.tier)) < knobs.zero_request,
     )  # fmt: skip
 
 
-def _scores(knobs: Knobs, plan: Plan, slots: Slots, lived: Lived, table: Future, first: int) -> Floats:
+def _scores(world: World, slots: Slots, lived: Lived, first: int) -> Floats:
     collection = slots.collection[lived.slot]
-    bad = bad_odds(knobs, lived.evidence)[lived.step, collection]
+    bad = bad_odds(world.knobs, lived.evidence)[lived.step, collection]
     at = boundary_us(slots.phase_us[lived.slot], lived.step)
-    steps = knobs.days * 288 + 1
-    return table.scores(
-        half=(2 * lived.step > steps).astype(np.intp), parent=(plan.parent[first + collection] >= 0).astype(np.intp),
-        belief=lived.belief, bad=bad,
-        parent_gone_us=np.maximum(at.astype(np.float64) - _parent_end(plan, first + collection), -1.0),
+    return world.future.scores(
+        half=second_half(world.knobs, lived.step).astype(np.intp),
+        parent=(world.plan.parent[first + collection] >= 0).astype(np.intp), belief=lived.belief, bad=bad,
+        parent_gone_us=np.maximum(at.astype(np.float64) - _parent_end(world.plan, first + collection), -1.0),
     )  # fmt: skip
 
 

@@ -44,7 +44,8 @@ def instance_events(knobs: Knobs, plan: Plan, machines: Machines, cohort: Cohort
     tasks = _instance_frame(
         knobs, plan, machines, rng, time=time, kind=kind, of=of, instance=cohort.slots.instance[slot],
         machine=runs["machine"][row], alloc=alloc,
-        alloc_instance=np.where(alloc >= 0, cohort.slots.instance[slot] % plan.tasks[np.maximum(alloc, 0)], -1), request=request,
+        alloc_instance=np.where(alloc >= 0, cohort.slots.instance[slot] % plan.tasks[np.maximum(alloc, 0)], -1),
+        request=request,
     )  # fmt: skip
     return pl.concat([tasks, _alloc_events(knobs, plan, machines, cohort, rng)])
 
@@ -161,7 +162,7 @@ def _collection_ends(knobs: Knobs, plan: Plan, cohort: Cohort, rows: Ints) -> tu
 
 
 def soiled(knobs: Knobs, frame: pl.DataFrame, stream: int, number: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(events of this shard, events that turn up in a later one): exact copies, copies with another missing_type, shuffled."""
+    """(events of this shard, events of a later one): with exact copies, copies with another missing_type, shuffled."""
     rng = generator(knobs, stream, number)
     n = frame.height
     u = rng.random(n)

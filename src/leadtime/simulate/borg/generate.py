@@ -5,24 +5,23 @@ Memory holds one cohort (about a shard), whatever the number of rows. Equal knob
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from leadtime.domain.borg import HORIZONS_MIN, Dialect
-from leadtime.simulate.borg.chain import Chain, expected, solved
 from leadtime.simulate.borg.cohort import Cohort, cut, live
 from leadtime.simulate.borg.events import collection_events, instance_events, soiled
 from leadtime.simulate.borg.knobs import Knobs, as_json, checked
-from leadtime.simulate.borg.machines import Machines, machine_events, machines
-from leadtime.simulate.borg.optimum import Future, future
-from leadtime.simulate.borg.plan import Plan, generator, planned
-from leadtime.simulate.borg.shapes import Shapes, shapes
+from leadtime.simulate.borg.machines import machine_events
+from leadtime.simulate.borg.plan import generator
 from leadtime.simulate.borg.tally import GROUPS, Tally, tallies
 from leadtime.simulate.borg.traps import score_is_exact, trapped_events, trapped_usage
 from leadtime.simulate.borg.truth import LABELLED, REASONS, failing, reasons, truth_frame
 from leadtime.simulate.borg.usage import in_order, usage_frame
+from leadtime.simulate.borg.world import World, drawn
 from leadtime.simulate.borg.write import TRUTH, TRUTH_FOLDER, TRUTH_ROWS, TRUTH_SCHEMA, TraceFolder, trace_folder
 
 __all__ = ["Generated", "Knobs", "generate"]
@@ -43,25 +42,12 @@ class Generated:
     truth_rows: Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """All that is drawn once for a trace."""
-
-    knobs: Knobs
-    shapes: Shapes
-    chains: tuple[Chain, Chain]
-    plan: Plan
-    machines: Machines
-    future: Future
-    windows_a_task: float
-
-
 def silent(_what: str, _done: int, _total: int | None) -> None:
     """Nobody watches."""
 
 
 def generate(out: Path, knobs: Knobs, *, progress: Note = silent, shapes_folder: Path | None = None) -> Generated:
-    """Write a trace of about ``knobs.rows`` windows (never fewer, unless nothing more starts) with its truth into ``out``.
+    """Write a trace of ``knobs.rows`` windows or a few more (the last collection is whole) with its truth into ``out``.
 
     ``shapes_folder`` holds machine_shapes.csv and requests_cell_*.parquet; a built-in summary stands in without it.
     Raises BadTrace (knobs, shapes, a folder of somebody else's), WrongUse (unusable folder), DependencyFailed (disk
@@ -85,17 +71,6 @@ def generate(out: Path, knobs: Knobs, *, progress: Note = silent, shapes_folder:
     )  # fmt: skip
 
 
-def drawn(knobs: Knobs, shapes_folder: Path | None = None) -> World:
-    """Chain, plan and machines of checked knobs."""
-    chain = solved(knobs)
-    chains = (chain, chain.scaled(knobs.drift_degrades))
-    known = shapes(knobs.cell, shapes_folder)
-    return World(
-        knobs=knobs, shapes=known, chains=chains, plan=planned(knobs, chain, known), machines=machines(knobs, known),
-        future=future(chains, knobs), windows_a_task=expected(chain, knobs).windows,
-    )  # fmt: skip
-
-
 def cohorts(world: World) -> Iterator[Cohort]:
     """Cohorts of about ``shard_rows`` expected windows, until there are ``rows`` windows; the last one is cut there."""
     plan, knobs = world.plan, world.knobs
@@ -103,9 +78,8 @@ def cohorts(world: World) -> Iterator[Cohort]:
     of = (tasks * world.windows_a_task / knobs.shard_rows).astype(np.int64)
     edges = [*np.flatnonzero(np.diff(of, prepend=-1)).tolist(), len(of)]
     missing = knobs.rows
-    for number, (first, last) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
-        cohort = live(knobs, plan, world.machines, world.chains, world.future, number, first, last)
-        cohort = cut(cohort, missing)
+    for number, (first, last) in enumerate(pairwise(edges)):
+        cohort = cut(live(world, number, first=first, last=last), missing)
         yield cohort
         missing -= len(cohort.windows.slot)
         if missing <= 0:
@@ -130,7 +104,7 @@ class _Scribe:
         if cohort.number == 0 and knobs.dialects != (Dialect.SLICE,):
             self.folder.shard("machine_events", machine_events(knobs, cell))
         events = instance_events(knobs, plan, cell, cohort)
-        usage = trapped_usage(knobs, plan, cohort, in_order(knobs, usage_frame(knobs, plan, cell, cohort)), events)
+        usage = trapped_usage(knobs, cohort.number, in_order(knobs, usage_frame(knobs, plan, cell, cohort)), events)
         collections = collection_events(knobs, plan, cohort)
         if self.folder.dialect(cohort.number) is Dialect.SLICE:
             self.folder.slice(usage, trapped_events(knobs, events), trapped_events(knobs, collections))
@@ -190,7 +164,9 @@ class _Scribe:
             "windows_on_grid_ratio": self.on_grid / max(1, self.windows),
             "rows": dict(rows),
             "expected_join_ratio": 1.0,
-            "null_ratios": {name: count / rows[name.split(".")[0]] for name, count in sorted(self.folder.nulls.items()) if count},
+            "null_ratios": {
+                name: count / rows[name.split(".")[0]] for name, count in sorted(self.folder.nulls.items()) if count
+            },
             "copied_events": self.copies,
             "horizons": horizons,
         }  # fmt: skip

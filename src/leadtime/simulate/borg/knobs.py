@@ -35,7 +35,7 @@ class Trap(StrEnum):
     T15 = "T15"  # a toy controller prevents 30 % of the failures of tasks it was warned of
 
 
-def _knob(default: float, unit: str, why: str, low: float = 0.0, high: float = 1.0) -> Any:  # noqa: ANN401 - dataclasses.field
+def _knob(default: float, unit: str, why: str, low: float = 0.0, high: float = 1.0) -> Any:
     return field(default=default, metadata={"unit": unit, "why": why, "low": low, "high": high})
 
 
@@ -54,11 +54,11 @@ class Knobs:
     rows: int = _knob(100_000, "usage windows of tasks", "at least so many; the last collection is kept whole", 1, 1e10)
     seed: int = _knob(0, "", "which draw", 0, 2**63 - 1)
     mu: float = _knob(1.5, "standard deviations", "signal of the degrading state", 0, 6)
-    base_rate: float = _knob(0.01, "share of labelled rows that fail within 15 min", "the trace shows 0.0003-0.0025; tested at 0.001, 0.01, 0.03", 1e-5, 0.2)  # fmt: skip
+    base_rate: float = _knob(0.01, "share of rows", "failures within 15 min; real traces: 0.0003-0.0025", 1e-5, 0.2)
     days: int = _knob(2, "days", "one to three days hold every daily effect drawn here", 1, 31)
     rows_per_shard: int = _knob(0, "rows", "0: half the rows, at most 500,000", 0, 5_000_000)
     # Level 1: the hidden chain of a run
-    degrading_fails: float = _knob(0.25, "a window", "D to F: at most 56 % of degrading tasks fail within 15 min", 0.001, 0.9)  # fmt: skip
+    degrading_fails: float = _knob(0.25, "a window", "D to F: 56 % of them within 15 min", 0.001, 0.9)
     degrading_heals: float = _knob(0.02, "a window", "D to H", 0, 0.5)
     other_ends: float = _knob(0.012, "a window", "H or D to any end but failure: mean run about 6 h", 0.0005, 0.5)
     unpredictable: float = _knob(0.05, "share of failures", "H to F without warning; sets h0 from base_rate", 0, 0.95)
@@ -68,10 +68,10 @@ class Knobs:
     bad_factor: float = _knob(20.0, "times", "z = 1 multiplies H to D", 1, 100)
     # population
     tasks_most: int = _knob(5_000, "tasks of a collection", "heavy tail, 1-5,000", 1, 100_000)
-    largest_share: float = _knob(0.002, "share of rows", "no collection is expected to hold more: or one draw sets the base rate", 1e-4, 1)  # fmt: skip
+    largest_share: float = _knob(0.002, "share of rows", "most that one collection may hold", 1e-4, 1)  # fmt: skip
     alive_at_start: float = _knob(0.3, "share of collections", "run since before the trace; events at time 0")
     parents: float = _knob(0.35, "share of collections", "Vu5e: 35.6 % of collection events name a parent", 0, 0.9)
-    killed_a_day: float = _knob(0.25, "a collection and day", "a user ends the whole collection, its children follow", 0, 10)  # fmt: skip
+    killed_a_day: float = _knob(0.25, "a collection and day", "its user ends it; so end its children", 0, 10)
     alloc_sets: float = _knob(0.09, "share of collections", "alloc sets are 9 % of collections", 0, 0.5)
     in_alloc: float = _knob(0.15, "share of collections", "jobs that run inside an alloc set", 0, 0.9)
     on_grid: float = _knob(0.72, "share of rows", "windows that begin and end on the 300 s grid")
@@ -81,7 +81,7 @@ class Knobs:
     resubmit_delay_s: float = _knob(60.0, "s", "mean of the exponential delay", 0.1, 3600)
     same_instant: float = _knob(0.5, "share of resubmissions", "SUBMIT in the microsecond of the failure")
     crash_loops: float = _knob(0.01, "share of tasks", "2-30 runs that die before their first full window")
-    evicted: float = _knob(0.0002, "a window", "EVICT in the high tiers, a part of other_ends; ten times in the two lowest", 0, 0.001)  # fmt: skip
+    evicted: float = _knob(0.0002, "a window", "EVICT, of other_ends; ten times in low tiers", 0, 0.001)  # fmt: skip
     removals_a_day: float = _knob(0.02, "a machine and day", "REMOVE", 0, 2)
     flapping: float = _knob(0.05, "share of machines", "one REMOVE a day")
     machine_updates_a_day: float = _knob(0.02, "a machine and day", "UPDATE changes the capacity", 0, 2)
@@ -199,7 +199,7 @@ def from_toml(text: str, given: Mapping[str, object]) -> Knobs:
 
 def _members(name: str, kind: type[StrEnum], values: object) -> tuple[StrEnum, ...]:
     try:
-        return tuple(kind(value) for value in (values if isinstance(values, list | tuple) else [values]))
+        return tuple(kind(str(value)) for value in (values if isinstance(values, list | tuple) else [values]))
     except ValueError:
         known = ", ".join(kind)
         raise BadTrace("knob-out-of-range", DOING, f"{name} is {values!r}", f"choose from {known}") from None

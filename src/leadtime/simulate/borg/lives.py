@@ -11,7 +11,7 @@ import numpy as np
 
 from leadtime.domain.borg import AFTER_TRACE_US, TRACE_START_US, WINDOW_US, EventType, Tier
 from leadtime.simulate.borg import optimum
-from leadtime.simulate.borg.chain import EVICT_FACTOR, Chain, start_share
+from leadtime.simulate.borg.chain import EVICT_FACTOR, WINDOWS_A_DAY, Chain, start_share
 from leadtime.simulate.borg.knobs import Knobs, Trap
 from leadtime.simulate.borg.machines import Machines
 from leadtime.simulate.borg.plan import Bools, Floats, Ints
@@ -38,7 +38,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lived:
-    """Boundary rows (windows in which a run was alive at the end), evidence [step, collection] about z, and the runs."""
+    """Boundary rows (windows at whose end a run was alive), evidence [step, collection] about z, and the runs."""
 
     slot: Ints
     step: Ints
@@ -54,6 +54,11 @@ def boundary_us(phase_us: Ints, step: Ints | int) -> Ints:
     return TRACE_START_US + phase_us + WINDOW_US * np.asarray(step, np.int64)
 
 
+def second_half(knobs: Knobs, step: Ints) -> Bools:
+    """Whether a boundary lies in the half of the trace in which a drift has happened."""
+    return np.asarray(2 * step > knobs.days * WINDOWS_A_DAY, np.bool_)
+
+
 def step_after(phase_us: Ints, at_us: Ints) -> Ints:
     """Number of the first boundary after an instant (instants before the trace count as its start)."""
     return (np.maximum(at_us, TRACE_START_US) - TRACE_START_US - phase_us) // WINDOW_US + 1
@@ -67,7 +72,7 @@ class Lives:
     ) -> None:
         self.knobs, self.chains, self.slots, self.machines, self.rng = knobs, chains, slots, machines, rng
         self.until_us = knobs.observed_until_us
-        self.steps = knobs.days * 288 + 1
+        self.steps = knobs.days * WINDOWS_A_DAY + 1
         n = len(slots.collection)
         self.runs = Runs()
         self.alive = np.zeros(n, np.bool_)
@@ -92,11 +97,14 @@ class Lives:
             for slot, submit_us, start_us in self.waiting[step]:
                 self._begin(step, slot, submit_us, start_us)
         self._after_trace()
-        columns = (
-            [np.concatenate(column, axis=-1) for column in zip(*self.rows, strict=True)] if self.rows else _no_rows()
-        )
-        slot, step_of, run, x, belief = columns
-        return Lived(slot=slot, step=step_of, run=run, x=x, belief=belief, evidence=self.evidence, runs=self.runs)
+        slots, steps, runs, signals, beliefs = zip(*self.rows, strict=True) if self.rows else ([],) * 5
+        none = np.zeros(0, np.int64)
+        return Lived(
+            slot=np.concatenate([none, *slots]), step=np.concatenate([none, *steps]),
+            run=np.concatenate([none, *runs]), x=np.concatenate([np.zeros(0), *signals]),
+            belief=np.concatenate([np.zeros((2, 0)), *beliefs], axis=1),
+            evidence=self.evidence, runs=self.runs,
+        )  # fmt: skip
 
     # --- beginnings ---------------------------------------------------------------------------------------------
 
@@ -179,8 +187,7 @@ class Lives:
         slot = np.flatnonzero(self.alive)
         if not len(slot):
             return
-        half = int(2 * step > self.steps)
-        chain = self.chains[half]
+        chain = self.chains[int(2 * step > self.steps - 1)]
         before = boundary_us(self.slots.phase_us[slot], step - 1)
         fails, ends, degrading = self._moves(chain, slot)
         chain_us = np.where(fails | ends, before + self._ends_after(len(slot)), AFTER_TRACE_US)
@@ -190,8 +197,9 @@ class Lives:
         kind = np.where(outside_us < chain_us, outside_type, np.where(fails, int(EventType.FAIL), -1))
         if ended.any():
             self._ended(
-                step, chain, slot[ended], end_us[ended], kind[ended], before[ended], outside_us[ended] < chain_us[ended]
-            )
+                step, chain, slot[ended], end_us=end_us[ended], kind=kind[ended], before_us=before[ended],
+                outside=outside_us[ended] < chain_us[ended],
+            )  # fmt: skip
         beyond = ~ended & (before + WINDOW_US > self.until_us)
         self.alive[slot[ended | beyond]] = False
         on = ~ended & ~beyond
@@ -227,7 +235,7 @@ class Lives:
         """The window that ends here: draw its signal, move the beliefs, add what it says of z, keep the row."""
         if not len(slot):
             return
-        mu = self.knobs.mu * (self.knobs.drift_mu if 2 * step > self.steps else 1.0)
+        mu = self.knobs.mu * (self.knobs.drift_mu if 2 * step > self.steps - 1 else 1.0)
         x = self.rng.standard_normal(len(slot)) + mu * self.degrading[slot]
         belief, says = optimum.seen(degrading, healthy, optimum.signal_odds(mu, x))
         self.belief[:, slot] = belief
@@ -248,7 +256,7 @@ class Lives:
         return np.minimum(removed, stop), np.where(removed < stop, int(EventType.EVICT), int(EventType.KILL))
 
     def _ended(
-        self, step: int, chain: Chain, slot: Ints, end_us: Ints, kind: Ints, before_us: Ints, outside: Bools
+        self, step: int, chain: Chain, slot: Ints, *, end_us: Ints, kind: Ints, before_us: Ints, outside: Bools
     ) -> None:
         """Ends within a window: name them, note what they say of z, start again whoever does."""
         belief = self.belief[:, slot]
@@ -297,8 +305,3 @@ class Lives:
 
     def _delays(self, number: int, mean_s: float) -> Ints:
         return (self.rng.exponential(mean_s * 1e6, number)).astype(np.int64) + 1
-
-
-def _no_rows() -> list[Ints | Floats]:
-    none = np.zeros(0, np.int64)
-    return [none, none, none, np.zeros(0), np.zeros((2, 0))]

@@ -23,7 +23,7 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machines:
-    """``removed`` and ``added`` [machine, k] are the k-th REMOVE and the ADD after it, AFTER_TRACE_US beyond the trace."""
+    """``removed`` and ``added`` [machine, k] are the k-th REMOVE and the next ADD (AFTER_TRACE_US: none)."""
 
     id: Ints
     removed: Ints

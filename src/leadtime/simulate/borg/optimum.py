@@ -36,31 +36,36 @@ def seen(degrading: Floats, healthy: Floats, odds: Floats) -> tuple[Floats, Floa
     """
     joint = degrading * odds
     total = joint + healthy
-    return joint / total, np.log(total[1] / total[0])
+    return joint / total, _ratio(total)
 
 
 def failure_says(chain: Chain, belief: Floats) -> Floats:
     """What a failure in the window after ``belief`` says of z [n]."""
     fails = belief * chain.fails + (1 - belief) * chain.fails_healthy
-    return np.log(fails[1] / fails[0])
+    return _ratio(fails)
 
 
 def lost_says(chain: Chain, belief: Floats) -> Floats:
     """What a LOST end says of z [n]: some end there was, of a kind nobody knows."""
     ends = belief * chain.fails + (1 - belief) * chain.fails_healthy + chain.ends
-    return np.log(ends[1] / ends[0])
+    return _ratio(ends)
 
 
 def outside_end_says(chain: Chain, belief: Floats, part: Floats) -> Floats:
     """What an end from outside after ``part`` of a window says of z [n]: the chain had not ended until then."""
     ends = belief * chain.fails + (1 - belief) * chain.fails_healthy + chain.ends
     alive = 1 - part * ends
-    return np.log(alive[1] / alive[0])
+    return _ratio(alive)
 
 
 def signal_odds(mu: float, x: Floats) -> Floats:
     """Density of a window's signal under D over that under H: N(mu, 1) over N(0, 1)."""
     return np.exp(mu * x - mu * mu / 2)
+
+
+def _ratio(of_z: Floats) -> Floats:
+    """log P(· | z = 1) - log P(· | z = 0)."""
+    return np.asarray(np.log(of_z[1] / of_z[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +101,7 @@ class Future:
 
 
 def future(chains: tuple[Chain, Chain], knobs: Knobs) -> Future:
-    """Tables for both halves of the trace (equal without drift: the last hour before a drift is scored by the old rates)."""
+    """Tables for both halves of the trace. The last hour before a drift is scored by the old rates."""
     table = np.array(
         [
             [[fails_within(chain, z, outside)[:, STEPS] for z in (0, 1)] for outside in outside_rates(knobs)]
@@ -112,4 +117,4 @@ def bad_odds(knobs: Knobs, evidence: Floats) -> Floats:
     if share == 0:
         return np.zeros_like(evidence)
     log_odds = np.log(share / (1 - share)) + np.cumsum(evidence, axis=0)
-    return 1.0 / (1.0 + np.exp(-np.clip(log_odds, -500, 500)))
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -500, 500))))

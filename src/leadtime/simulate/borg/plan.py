@@ -20,7 +20,9 @@ Bools = npt.NDArray[np.bool_]
 
 TIER_SHARES = (0.10, 0.45, 0.05, 0.35, 0.05)  # free, best-effort batch, mid, production, monitoring; §6.3
 PRIORITIES = ((0, 100), (100, 116), (116, 120), (120, 360), (360, 451))  # [low, high) by tier
-CLASS_SHARES = ((0.8, 0.15, 0.05, 0), (0.6, 0.3, 0.1, 0), (0.2, 0.3, 0.4, 0.1), (0.05, 0.15, 0.4, 0.4), (0, 0.05, 0.15, 0.8))  # fmt: skip
+CLASS_SHARES = (
+    (0.8, 0.15, 0.05, 0), (0.6, 0.3, 0.1, 0), (0.2, 0.3, 0.4, 0.1), (0.05, 0.15, 0.4, 0.4), (0, 0.05, 0.15, 0.8),
+)  # fmt: skip
 SCALING_SHARES = (0.02, 0.33, 0.25, 0.4)  # unknown, off, constrained, fully automated
 TAIL = 1.1  # exponent of the sizes: the few largest collections hold most tasks
 FIRST_ID = 330_000_000_000  # ids of 2019 look like this; float64 holds them exactly
@@ -60,7 +62,7 @@ def generator(knobs: Knobs, *stream: int) -> np.random.Generator:
 
 
 def planned(knobs: Knobs, chain: Chain, shapes: Shapes) -> Plan:
-    """Collections enough for ``knobs.rows`` windows on average and then some (a short plan would end the trace early)."""
+    """Collections enough for ``knobs.rows`` windows on average and then some: a short plan ends the trace early."""
     rng = generator(knobs, 1)
     windows = expected(chain, knobs).windows
     largest = int(np.clip(knobs.largest_share * knobs.rows / windows, 1, knobs.tasks_most))
@@ -73,14 +75,15 @@ def planned(knobs: Knobs, chain: Chain, shapes: Shapes) -> Plan:
     start = _starts(rng, knobs, n)
     end = np.maximum(start, TRACE_START_US) + _exponential_us(rng, DAY_US / max(knobs.killed_a_day, 1e-9), n)
     end[(end > knobs.observed_until_us) | (knobs.killed_a_day == 0) | alloc_set] = AFTER_TRACE_US
-    parent = _earlier(rng, knobs.parents, start, end, ~alloc_set, ~alloc_set)
+    parent = _earlier(rng, knobs.parents, start=start, end=end, who=~alloc_set, whose=~alloc_set)
     users = np.minimum((rng.pareto(0.7, n) * 2).astype(np.int64), USERS - 1)
     cell_offset = 0 if Trap.T12 in knobs.traps else crc32(knobs.cell.encode()) % 200 * CELL_STEP
     return Plan(
         id=FIRST_ID + cell_offset + np.cumsum(rng.integers(1, ID_STEP, n)), alloc_set=alloc_set, tasks=sizes, tier=tier,
         priority=rng.integers(low[tier], high[tier]), scheduling_class=_classes(rng, tier),
         vertical_scaling=rng.choice(4, n, p=SCALING_SHARES), start_us=start, end_us=end,
-        parent=_orphans(parent), alloc=_earlier(rng, knobs.in_alloc, start, end, ~alloc_set, alloc_set),
+        parent=_orphans(parent),
+        alloc=_earlier(rng, knobs.in_alloc, start=start, end=end, who=~alloc_set, whose=alloc_set),
         phase_us=_phases(rng, knobs, windows, n), request=shapes.draw_requests(rng, n),
         bad=_bad(rng, knobs.bad_collections, sizes, alloc_set), user=users, logical=users * 8 + rng.integers(0, 8, n),
     )  # fmt: skip
@@ -124,17 +127,18 @@ def _phases(rng: np.random.Generator, knobs: Knobs, windows: float, number: int)
 def _classes(rng: np.random.Generator, tier: Ints) -> Ints:
     """Scheduling class, correlated with the tier and not equal to it."""
     steps = np.cumsum(np.array(CLASS_SHARES), axis=1)[tier]
-    return np.minimum((rng.random(len(tier))[:, None] >= steps).sum(1), 3).astype(np.int64)
+    return np.asarray(np.minimum((rng.random(len(tier))[:, None] >= steps).sum(1), 3), np.int64)
 
 
-def _earlier(rng: np.random.Generator, share: float, start: Ints, end: Ints, who: Bools, whose: Bools) -> Ints:
-    """For ``share`` of ``who``: a row of ``whose`` with a smaller number that started no later and has not ended; else -1."""
+def _earlier(rng: np.random.Generator, share: float, *, start: Ints, end: Ints, who: Bools, whose: Bools) -> Ints:
+    """For ``share`` of ``who``: a row of ``whose``, of a smaller number, started before and not yet ended; else -1."""
     n = len(start)
     other = (rng.random(n) * np.arange(n)).astype(np.int64)
     wanted = who & (rng.random(n) < share)
     found = np.full(n, -1, np.int64)
     for _ in range(12):
-        fits = whose[other] & (start[other] <= start) & (end[other] > np.maximum(start, TRACE_START_US)) & (other < np.arange(n))  # fmt: skip
+        there = (start[other] <= start) & (end[other] > np.maximum(start, TRACE_START_US))
+        fits = whose[other] & there & (other < np.arange(n))
         take = wanted & fits & (found < 0)
         found[take] = other[take]
         other = (rng.random(n) * np.arange(n)).astype(np.int64)

@@ -16,7 +16,14 @@ SHAPES_FILE = "machine_shapes.csv"
 REQUESTS_FILES = "requests_cell_*.parquet"
 BUILT_IN = "built-in summary"
 SMALLEST_REQUEST = 1e-4  # requests of exactly zero are drawn by a knob of their own
-_SHARES = ((1.0, 1.0, 0.09), (1.0, 0.5, 0.2), (0.71, 0.33, 0.3), (0.59, 0.17, 0.16), (0.48, 0.25, 0.1), (0.26, 0.17, 0.15))  # fmt: skip
+_SHARES = (
+    (1.0, 1.0, 0.09),
+    (1.0, 0.5, 0.2),
+    (0.71, 0.33, 0.3),
+    (0.59, 0.17, 0.16),
+    (0.48, 0.25, 0.1),
+    (0.26, 0.17, 0.15),
+)  # fmt: skip; cpus, memory, weight
 _LOG_CPU = (-4.8, 0.9)  # mean and standard deviation of ln(cpus): median 0.8 % of the largest machine
 _LOG_MEMORY = (-6.0, 1.0)
 
@@ -69,5 +76,6 @@ def shapes(cell: str, folder: Path | None) -> Shapes:
     machines = machines[machines[:, 2] > 0]
     return Shapes(
         machines=machines[:, :2], weights=machines[:, 2] / machines[:, 2].sum(),
-        requests=np.concatenate(sizes) if sizes else None, source=f"borg-2019 figures, cell {cell if own.height else 'all'}",
+        requests=np.concatenate(sizes) if sizes else None,
+        source=f"borg-2019 figures, cell {cell if own.height else 'all'}",
     )  # fmt: skip

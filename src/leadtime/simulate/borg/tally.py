@@ -39,7 +39,7 @@ class Measured:
 
 
 def average_precision(positives: Floats, total: Floats) -> Floats:
-    """Counts [..., classes] by rising score → average precision [...]; equal classes count as ties, NaN without positives."""
+    """Counts [..., classes] by rising score → average precision [...]; a class is a tie, NaN without positives."""
     hits, shown = (np.cumsum(counts[..., ::-1], axis=-1) for counts in (positives, total))
     precision = np.divide(hits, shown, out=np.zeros_like(hits), where=shown > 0)
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Faults put into the files of a trace on purpose (§6.4), after its truth is known: the truth stays that of a clean trace.
+"""Faults put into a trace's files on purpose (§6.4) once its truth is known: the truth is that of a clean trace.
 
 T3, T4, T5, T6, T10, T11, T12, T13, T14, T15 are settings of what is drawn (knobs.py, lives.py, plan.py, usage.py) and
 the truth knows them. T7 leaves the shards sorted by task. T9 is a setting of training. Here: T1, T2 and T8.
@@ -8,16 +8,14 @@ import numpy as np
 import polars as pl
 
 from leadtime.domain.borg import V2_TO_V3, EventType
-from leadtime.simulate.borg.cohort import Cohort
 from leadtime.simulate.borg.knobs import Knobs, Trap
-from leadtime.simulate.borg.plan import Plan
 
 LEAKED = ("event_count", "final_type", "last_event_time", "max_request_cpu")
 MILLISECOND_SHARD = 1  # the second shard; every trace has two
 TIMES = ("start_time_us", "end_time_us")
 
 
-def leaked(plan: Plan, cohort: Cohort, usage: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+def leaked(usage: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """T1: ``usage`` with what only the whole trace knows of each task."""
     key = ["collection_id", "instance_index"]
     ended = pl.col("type").is_in(
@@ -45,11 +43,11 @@ def v2_codes(events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def trapped_usage(knobs: Knobs, plan: Plan, cohort: Cohort, usage: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+def trapped_usage(knobs: Knobs, shard: int, usage: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """The usage shard with T1 and T2 where they are on."""
     if Trap.T1 in knobs.traps:
-        usage = leaked(plan, cohort, usage, events)
-    if Trap.T2 in knobs.traps and cohort.number == MILLISECOND_SHARD:
+        usage = leaked(usage, events)
+    if Trap.T2 in knobs.traps and shard == MILLISECOND_SHARD:
         usage = in_milliseconds(usage)
     return usage
 
@@ -60,5 +58,5 @@ def trapped_events(knobs: Knobs, events: pl.DataFrame) -> pl.DataFrame:
 
 
 def score_is_exact(knobs: Knobs) -> bool:
-    """False where the score is not the true probability: an acting controller (T15), a drift inside the horizon (T14)."""
+    """False where the score is not the true probability: somebody acts (T15), or a drift comes (T14)."""
     return knobs.prevented == 0 and knobs.drift_mu == 1 and bool(np.isclose(knobs.drift_degrades, 1))

@@ -29,11 +29,8 @@ def failing(cohort: Cohort, horizon_min: int) -> Bools:
     """Whether the run fails in (p, p + H], for every window of a run that is alive at p."""
     w, runs = cohort.windows, cohort.lived.runs
     end = runs["end_us"][w.run]
-    return (
-        (runs["end_type"][w.run] == int(EventType.FAIL))
-        & (end > w.end_us)
-        & (end <= w.end_us + horizon_min * MINUTE_US)
-    )
+    failed = runs["end_type"][w.run] == int(EventType.FAIL)
+    return np.asarray(failed & (end > w.end_us) & (end <= w.end_us + horizon_min * MINUTE_US), np.bool_)
 
 
 def truth_frame(knobs: Knobs, plan: Plan, cohort: Cohort) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from leadtime.domain.borg import AFTER_TRACE_US, DEDICATED_MACHINE, NO_MACHINE, TRACE_START_US, WINDOW_US
+from leadtime.domain.borg import DEDICATED_MACHINE, NO_MACHINE, TRACE_START_US, WINDOW_US
 from leadtime.simulate.borg.cohort import Cohort
 from leadtime.simulate.borg.knobs import Knobs, Trap
 from leadtime.simulate.borg.machines import Machines
@@ -34,8 +34,9 @@ def usage_frame(knobs: Knobs, plan: Plan, machines: Machines, cohort: Cohort) ->
     alloc = plan.alloc[of]
     inside = alloc >= 0
     tasks = _frame(
-        knobs, machines, rng, start=w.start_us, end=w.end_us, collection=plan.id[of], instance=cohort.slots.instance[w.slot],
-        machine=runs["machine"][w.run], alloc=np.where(inside, plan.id[np.maximum(alloc, 0)], 0),
+        knobs, machines, rng, start=w.start_us, end=w.end_us, collection=plan.id[of],
+        instance=cohort.slots.instance[w.slot], machine=runs["machine"][w.run],
+        alloc=np.where(inside, plan.id[np.maximum(alloc, 0)], 0),
         alloc_instance=np.where(inside, cohort.slots.instance[w.slot] % plan.tasks[np.maximum(alloc, 0)], -1),
         kind=0, cpu=cpu, memory=memory, ratio=0.5 + 0.1 * w.x,
     )  # fmt: skip
@@ -52,7 +53,7 @@ def alloc_instances(plan: Plan, cohort: Cohort) -> tuple[Ints, Ints]:
 
 def alloc_machine(machines: Machines, plan: Plan, of: Ints, instance: Ints) -> Ints:
     """Row of a machine that is never away."""
-    return machines.steady[(plan.id[of] + instance) % len(machines.steady)]
+    return np.asarray(machines.steady[(plan.id[of] + instance) % len(machines.steady)])
 
 
 def _alloc_usage(
@@ -145,8 +146,3 @@ def in_order(knobs: Knobs, frame: pl.DataFrame) -> pl.DataFrame:
     if Trap.T7 in knobs.traps:
         return frame
     return frame.sort("start_time_us", maintain_order=True)
-
-
-def never_ends(end_us: Ints) -> Bools:
-    """True where an end lies after the trace."""
-    return end_us == AFTER_TRACE_US

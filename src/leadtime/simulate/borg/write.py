@@ -1,4 +1,4 @@
-"""Frames of cohorts → the folder of a trace: all of it or nothing, trace.json last; and the errors of disks and folders."""
+"""Frames of cohorts → the folder of a trace: all of it or nothing, trace.json last. Disks and folders that refuse."""
 
 import json
 import os
@@ -14,6 +14,7 @@ from leadtime.domain.borg import DECLARATION, DECLARATION_SCHEMA, Dialect
 from leadtime.domain.errors import BadTrace, DependencyFailed, WrongUse
 from leadtime.simulate.borg.dialects.layout import EventTypeForm
 from leadtime.simulate.borg.dialects.shards import write_shard
+from leadtime.simulate.borg.dialects.slices import write_slice
 from leadtime.simulate.borg.knobs import Knobs
 
 TRUTH_FOLDER = "truth"
@@ -52,9 +53,10 @@ class TraceFolder:
 
     def slice(self, usage: pl.DataFrame, instance_events: pl.DataFrame, collection_events: pl.DataFrame) -> None:
         """The next joined CSV."""
-        from leadtime.simulate.borg.dialects.slices import write_slice
-
-        for table, frame in (("instance_usage", usage), ("instance_events", instance_events), ("collection_events", collection_events)):  # fmt: skip
+        tables = {
+            "instance_usage": usage, "instance_events": instance_events, "collection_events": collection_events,
+        }  # fmt: skip
+        for table, frame in tables.items():
             self._count(table, frame)
         write_slice(self.staged, self._shards["slice"], usage, instance_events, collection_events)
         self._shards["slice"] += 1
