@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from leadtime.domain.borg import TERMINAL, TRACE_START_US, V2_TO_V3, EventType
-from leadtime.risk.gates import Gate, Standing, failed, not_examined, reported, written
+from leadtime.risk.gates import Gate, failed, not_examined, reported, written
 from leadtime.risk.gates_tally import INSTANCE
 
 READINGS: Mapping[str, Mapping[int, EventType]] = {"v3": {kind.value: kind for kind in EventType}, "v2": V2_TO_V3}
@@ -23,7 +23,9 @@ EARLY_LIMIT = 0.20  # rows before placement with a machine; the trace has none
 USAGE_FLOOR = 0.70  # windows whose last event is SCHEDULE; late and cut windows miss it
 AFTER_END_FLOOR = 0.90  # events after an end that begin something new; late event shards break a few
 PLACED = "SCHEDULE rows with a machine"
+ENDED = "ends that follow a SCHEDULE"
 _BEFORE = frozenset({EventType.SUBMIT, EventType.QUEUE, EventType.ENABLE})
+_OWN_ENDS = frozenset({EventType.EVICT, EventType.FAIL, EventType.FINISH})  # KILL and LOST also come while pending
 _AFTER_END = _BEFORE | {EventType.SCHEDULE, EventType.UPDATE_PENDING}
 _UPDATES = frozenset({EventType.UPDATE_PENDING, EventType.UPDATE_RUNNING})
 _TIE = {kind: 0 if kind in TERMINAL else 1 + kind.value for kind in EventType}  # at equal times an end comes first
@@ -53,8 +55,8 @@ class Reading:
 
     @property
     def stands(self) -> bool:
-        """Nothing refutes it, and the machines of its SCHEDULE rows support it."""
-        return all(one.holds for one in self.evidence) and any(one.name == PLACED for one in self.evidence)
+        """Nothing refutes it, and the machines of its SCHEDULE rows, or what stands before ends, support it."""
+        return all(one.holds for one in self.evidence) and any(one.name in {PLACED, ENDED} for one in self.evidence)
 
     def refuted_by(self) -> str:
         """The evidence against it."""
@@ -124,6 +126,42 @@ def _usage(known: pl.DataFrame, windows: pl.DataFrame) -> Evidence | None:
     return _evidence("windows whose last event is SCHEDULE", found, USAGE_FLOOR, at_least=True)
 
 
+def collection_reading(collections: pl.DataFrame, version: str) -> Reading:
+    """The same on collection events (time_us, type, collection_id), which name no machine: ends follow a SCHEDULE."""
+    codes = READINGS[version]
+    known = collections.select("time_us", "type", "collection_id").unique().with_columns(
+        pl.col("type").replace_strict(codes, default=None, return_dtype=pl.Int8).alias("kind")
+    )  # fmt: skip
+    unknown = _unknown(known)
+    tie = pl.col("kind").replace_strict(_TIE, default=99, return_dtype=pl.Int8)
+    known = known.drop_nulls("kind").with_columns(tie.alias("tie")).sort("collection_id", "time_us", "tie")
+    last = pl.col("kind").shift(1).over("collection_id")
+    ends = known.select("kind", last.alias("last")).drop_nulls().filter(pl.col("kind").is_in(list(_OWN_ENDS)))
+    after = ends.select(pl.col("last").is_in([EventType.SCHEDULE, *_UPDATES])).to_series()
+    placed = _evidence(ENDED, after, USAGE_FLOOR, at_least=True)
+    return Reading(version=version, evidence=tuple(one for one in (unknown, placed) if one is not None))
+
+
+def collection_proof(collections: pl.DataFrame, *, where: str, declared: str | None) -> Gate:
+    """Which numbering collection events speak; not examined where too few collections end on their own."""
+    readings = {version: collection_reading(collections, version) for version in READINGS}
+    standing = [version for version, found in readings.items() if found.stands]
+    figures: dict[str, Any] = {
+        version: {one.name: round(one.measured, 6) for one in found.evidence} for version, found in readings.items()
+    }
+    figures["stands"] = standing
+    if standing == ["v3"]:
+        support = ", ".join(one.words() for one in readings["v3"].evidence)
+        return reported(
+            "enum-proof", None, unit="", where=where, sentence=f"codes are v3's: {support}", figures=figures
+        )
+    if all(one.holds for one in readings["v3"].evidence):
+        reason = f"{collections.height:,} collection events: too few of them are ends to tell v3 from v2"
+        return not_examined("enum-proof", reason, where=where)
+    refused = _refused(readings, standing, declared, "v3", collections)
+    return failed("enum-proof", where=where, figures=figures, **refused)
+
+
 def enum_proof(
     events: pl.DataFrame, windows: pl.DataFrame | None, *, where: str, declared: str | None, codes_as: str = "v3"
 ) -> Gate:
@@ -139,8 +177,8 @@ def enum_proof(
     figures: dict[str, Any] = {
         version: {one.name: round(one.measured, 6) for one in found.evidence} for version, found in readings.items()
     }
-    figures |= {"declared": declared, "events": events.height}
     standing = [version for version, found in readings.items() if found.stands]
+    figures |= {"declared": declared, "events": events.height, "stands": standing}
     if windows is None and not standing and all(one.holds for one in readings[codes_as].evidence):
         reason = f"{events.height:,} events, fewer than {MIN_EVIDENCE} SCHEDULE rows; nothing speaks against {codes_as}"
         return not_examined(name, reason, where=where)
@@ -174,80 +212,3 @@ def _refused(
         "sentence": sentence,
         "cure": "events and usage may be of different cells or units; see the other gates first",
     }
-
-
-def text_contradiction(codes: pl.DataFrame, *, where: str) -> Gate:
-    """A file's own words against its codes. ``codes``: type (int), text (name of the event as the file has it).
-
-    Names are compared in upper case; rows without text say nothing. One contradiction is enough: a name column is
-    written by a program, so it is wrong in all rows of a code or in none.
-    """
-    name = "enum-proof"
-    names = {kind.value: kind.name for kind in EventType}
-    told = codes.drop_nulls().with_columns(
-        pl.col("text").str.strip_chars().str.to_uppercase(),
-        pl.col("type").replace_strict(names, default="?", return_dtype=pl.String).alias("name"),
-    )
-    if told.height == 0:
-        return not_examined(name, "the text column is empty", where=where)
-    wrong = told.filter(pl.col("text") != pl.col("name"))
-    share = wrong.height / told.height
-    figures: dict[str, Any] = {"rows": told.height, "contradicting_ratio": share}
-    if wrong.height == 0:
-        sentence = f"the event names agree with the v3 codes in all {told.height:,} rows"
-        return reported(name, share, where=where, sentence=sentence, figures=figures)
-    pairs = wrong.group_by("type", "name", "text").len().sort("len", "type", "text", descending=[True, False, False])
-    said = ", ".join(
-        f"code {code} ({right}) is called {text} in {rows:,} rows"
-        for code, right, text, rows in pairs.head(8).iter_rows()
-    )
-    return Gate(
-        name=name, standing=Standing.FAILED, where=where, measured=share, sentence=
-        f"the event names contradict the codes in {written(share, 'ratio')} of {told.height:,} rows: {said}",
-        cure="do not train on this file: neither its names nor what was derived from them can be trusted",
-        figures=figures | {"pairs": pairs.rows()},
-    )  # fmt: skip
-
-
-def slice_evidence(rows: pl.DataFrame) -> tuple[str, dict[str, float]]:
-    """How a joined slice behaves under its codes and under its names, in words and figures.
-
-    ``rows``: type, text, time_us, start_time_us, end_time_us. If names were right, FAIL would end usage; if codes are
-    right, usage ends before FINISH.
-    """
-    share = {
-        "fail_at_time_0_ratio": _share(rows, pl.col("text") == "FAIL", pl.col("time_us") == 0),
-        "usage_after_fail_ratio": _share(rows, pl.col("text") == "FAIL", pl.col("start_time_us") > pl.col("time_us")),
-        "usage_ends_before_code_6_ratio": _share(
-            rows, pl.col("type") == EventType.FINISH, pl.col("end_time_us") < pl.col("time_us")
-        ),
-        "event_inside_window_ratio": _share(
-            rows, pl.lit(value=True), pl.col("time_us").is_between("start_time_us", "end_time_us", closed="left")
-        ),
-    }
-    figures = {name: value for name, value in share.items() if value is not None}
-    words = {
-        "fail_at_time_0_ratio": "of rows called FAIL have time 0 (the state at the start)",
-        "usage_after_fail_ratio": "of rows called FAIL have their usage after the event",
-        "usage_ends_before_code_6_ratio": "of rows with code 6 (FINISH) have their usage before the event",
-    }
-    return ", ".join(
-        f"{written(figures[name], 'ratio')} {said}" for name, said in words.items() if name in figures
-    ), figures
-
-
-def _share(rows: pl.DataFrame, among: pl.Expr, hit: pl.Expr) -> float | None:
-    chosen = rows.filter(among)
-    return None if chosen.height == 0 else float(chosen.select(hit.mean()).item() or 0.0)
-
-
-def separate_events(rows: pl.DataFrame, *, where: str) -> Gate:
-    """A joined slice holds one event a row and no table of events: it cannot carry a label. Always fails."""
-    _, figures = slice_evidence(rows)
-    inside = figures.get("event_inside_window_ratio", 0.0)
-    return Gate(
-        name="separate-events", standing=Standing.FAILED, where=where, measured=inside, figures=figures, sentence=
-        f"one joined table of {rows.height:,} rows: the event of a row lies inside its window in "
-        f"{written(inside, 'ratio')}, and what the next end is cannot be known from it",
-        cure="use the trace's own instance_events and instance_usage shards; a slice cannot be labelled",
-    )  # fmt: skip

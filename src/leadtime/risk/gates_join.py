@@ -47,7 +47,9 @@ def join_match(
 
 
 def _by_shard(rows: pl.DataFrame, other: pl.DataFrame, shards: Sequence[str]) -> dict[str, tuple[float, int]]:
-    """File → (share of its rows that find the other side, its rows)."""
+    """File → (share of its rows that find the other side, its rows); nothing where files are not told apart."""
+    if not shards:
+        return {}
     joined = rows.select(*INSTANCE, "shard").join(other, on=INSTANCE, how="left")
     shares = joined.group_by("shard").agg(pl.col("found").is_not_null().mean().alias("share"), pl.len()).sort("shard")
     return {shards[shard]: (share, count) for shard, share, count in shares.iter_rows()}

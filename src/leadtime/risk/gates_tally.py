@@ -18,6 +18,10 @@ WINDOW_COLUMNS = ("start_time_us", "end_time_us", *INSTANCE, "machine_id", "samp
 EVENT_COLUMNS = (
     "time_us", "type", *INSTANCE, "machine_id", "missing_type", "collection_type", "request_cpu", "priority",
 )  # fmt: skip
+COLLECTION_COLUMNS = ("time_us", "type", "collection_id")
+NARROW: Mapping[str, tuple[str, ...]] = {
+    "instance_usage": WINDOW_COLUMNS, "instance_events": EVENT_COLUMNS, "collection_events": COLLECTION_COLUMNS,
+}  # fmt: skip  # columns of a history, by table
 _SPREAD = 2**64
 
 
@@ -86,10 +90,10 @@ def _lengths(frame: pl.DataFrame) -> dict[int, int]:
 
 
 def narrow(frame: pl.DataFrame, table: str, shard: int) -> pl.DataFrame:
-    """The columns of a history, with the file's number and the instance's ``draw`` (u64, uniform)."""
-    wanted = WINDOW_COLUMNS if table == "instance_usage" else EVENT_COLUMNS
+    """The columns of a history, with the file's number and the instance's (or collection's) ``draw`` (u64, uniform)."""
+    drawn_by = pl.col("collection_id") if table == "collection_events" else pl.struct(INSTANCE)
     return frame.select(
-        *wanted, pl.lit(shard, dtype=pl.Int32).alias("shard"), pl.struct(INSTANCE).hash(seed=4).alias("draw")
+        *NARROW[table], pl.lit(shard, dtype=pl.Int32).alias("shard"), drawn_by.hash(seed=4).alias("draw")
     )
 
 

@@ -15,7 +15,7 @@ from leadtime.domain.borg import EventType
 from leadtime.domain.errors import BadTrace
 from leadtime.risk import gates_ends, gates_join, gates_rows
 from leadtime.risk.gates import GATES, Gate, Standing, allowing, failed_in, not_examined, reported
-from leadtime.risk.gates_enum import enum_proof
+from leadtime.risk.gates_enum import collection_proof, enum_proof
 from leadtime.risk.labels import DEFAULT_FAILURES
 from leadtime.training.check_reading import Cell, file_name, read_cells, shards_below, unreadable
 from leadtime.training.check_windows import read_manifest, window_cells
@@ -207,6 +207,8 @@ def _proofs(cell: Cell, windows: pl.DataFrame, events: pl.DataFrame, where: str)
     for (number,), rows in sorted(files.items()):
         if len(files) > 1 and rows.height >= gates_join.MIN_ROWS:
             gates.append(enum_proof(rows, None, where=cell.files[int(str(number))], declared=cell.declared))
+    if cell.collections.height:
+        gates.append(collection_proof(cell.collections, where=f"{where} collections", declared=cell.declared))
     return gates
 
 

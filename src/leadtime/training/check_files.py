@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leadtime.domain.errors import BadTrace, DependencyFailed
+from leadtime.domain.errors import BadTrace
 from leadtime.training.check import CheckReport
 from leadtime.training.check_html import check_html
 from leadtime.training.check_windows import DATASET
+from leadtime.training.manifest import disk_errors, written
 
 EARLIER = "previous.json"  # where make-dataset may keep the manifest it replaces
 
@@ -56,21 +57,10 @@ def _not_earlier(path: Path, wrong: str) -> BadTrace:
 
 def write_page(file: Path, report: CheckReport) -> None:
     """Write the HTML page, whole or not at all. Raises DependencyFailed where the disk refuses."""
-    write_text(file, check_html(report))
+    page = check_html(report)
+    with disk_errors(f"writing {file}", file.parent):
+        written(file, lambda staged: _write(staged, page))
 
 
-def write_text(file: Path, text: str) -> None:
-    """Write beside, then rename. Raises DependencyFailed where the disk refuses."""
-    beside = file.with_name(f".{file.name}-unfinished")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(file)
-    except OSError as error:
-        raise DependencyFailed(
-            "borg-not-written", f"writing {file}", error.strerror or type(error).__name__,
-            "check its folder's rights and that the disk has room",
-        ) from None  # fmt: skip
-    finally:
-        if beside.exists():
-            beside.unlink()
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

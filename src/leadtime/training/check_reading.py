@@ -14,8 +14,8 @@ import polars as pl
 from leadtime.domain.borg import Dialect
 from leadtime.domain.errors import BadTrace
 from leadtime.risk.gates import Gate, failed, not_examined
-from leadtime.risk.gates_enum import separate_events, slice_evidence, text_contradiction
-from leadtime.risk.gates_tally import EVENT_COLUMNS, WINDOW_COLUMNS, Tally, drawn, narrow, tally
+from leadtime.risk.gates_tally import NARROW, Tally, drawn, narrow, tally
+from leadtime.risk.gates_text import separate_events, slice_evidence, text_contradiction
 from leadtime.sources.borg.reading import read_shard
 from leadtime.sources.borg.shards import Shard, find_shards
 from leadtime.training.progress import Progress
@@ -41,8 +41,7 @@ class Cell:
     dropped: tuple[int, int] | None = None  # of windows: events read, duplicates left out of them
     share: float = 1.0
     has_machines: bool = False
-    _windows: list[pl.DataFrame] = field(default_factory=list)
-    _events: list[pl.DataFrame] = field(default_factory=list)
+    _kept: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {table: [] for table in NARROW})
     _machines: list[pl.Series] = field(default_factory=list)
 
     def take(self, file: str, table: str, frame: pl.DataFrame, *, rows_in: int, rejects: Mapping[str, int]) -> None:
@@ -51,29 +50,37 @@ class Cell:
             self.files.append(file)
         one = tally(frame, table, rows_in=rows_in, rejects=rejects)
         self.tallies[file] = self.tallies[file] + one if file in self.tallies else one
-        if table in ("instance_usage", "instance_events"):
-            kept = self._windows if table == "instance_usage" else self._events
-            kept.append(drawn(narrow(frame, table, self.files.index(file)), self.share))
-            while sum(part.height for part in (*self._windows, *self._events)) > HISTORY_ROWS:
-                self._thin()
-        elif table == "machine_events":
+        if table == "machine_events":
             self.has_machines = True
             self._machines.append(frame["machine_id"].unique())
+            return
+        self._kept[table].append(drawn(narrow(frame, table, self.files.index(file)), self.share))
+        while sum(part.height for kept in self._kept.values() for part in kept) > HISTORY_ROWS:
+            self._thin()
 
     def _thin(self) -> None:
         self.share /= 2
-        for kept in (self._windows, self._events):
+        for kept in self._kept.values():
             kept[:] = [drawn(part, self.share) for part in kept]
 
     @property
     def windows(self) -> pl.DataFrame:
         """Usage rows of the sampled instances (WINDOW_COLUMNS, shard, draw)."""
-        return pl.concat(self._windows) if self._windows else _empty(WINDOW_COLUMNS)
+        return self._history("instance_usage")
 
     @property
     def events(self) -> pl.DataFrame:
         """Instance events of the sampled instances (EVENT_COLUMNS, shard, draw)."""
-        return pl.concat(self._events) if self._events else _empty(EVENT_COLUMNS)
+        return self._history("instance_events")
+
+    @property
+    def collections(self) -> pl.DataFrame:
+        """Collection events of as large a share of the collections (COLLECTION_COLUMNS, shard, draw)."""
+        return self._history("collection_events")
+
+    def _history(self, table: str) -> pl.DataFrame:
+        kept = self._kept[table]
+        return pl.concat(kept) if kept else _empty(NARROW[table])
 
     @property
     def machines(self) -> pl.Series | None:

@@ -1,6 +1,5 @@
 """make-dataset's folder → what the gates of each cell need: its windows, its events, and the record of its sources."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import polars as pl
 from leadtime.domain.errors import BadTrace
 from leadtime.risk.gates_tally import Tally
 from leadtime.training.check_reading import Cell, file_name, unreadable
+from leadtime.training.manifest import read_json
 from leadtime.training.progress import Progress
 
 DATASET = "dataset.json"
@@ -17,16 +17,7 @@ DATASET = "dataset.json"
 
 def read_manifest(folder: Path) -> Mapping[str, Any]:
     """``dataset.json``, or nothing where it isn't written yet. Raises BadTrace where it is broken."""
-    try:
-        read = json.loads((folder / DATASET).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise BadTrace(
-            "borg-manifest-broken", f"reading {folder / DATASET}", f"it is not readable ({type(error).__name__})",
-            "run `leadtime borg make-dataset` again",
-        ) from None  # fmt: skip
-    return read if isinstance(read, Mapping) else {}
+    return read_json(folder / DATASET) or {}
 
 
 def window_cells(folder: Path, manifest: Mapping[str, Any], progress: Progress) -> Iterator[Cell]:
@@ -47,6 +38,7 @@ def window_cells(folder: Path, manifest: Mapping[str, Any], progress: Progress) 
         cell.dropped = _dropped(manifest, name)
         parts = [("instance_usage", one) for one in sorted(below.glob("windows/*.parquet"))]
         parts += [("instance_events", one) for one in sorted(below.glob("events/*.parquet"))]
+        parts += [("collection_events", one) for one in sorted(below.glob("collections.parquet"))]
         parts += [("machine_events", one) for one in sorted(below.glob("machines.parquet"))]
         for at, (table, path) in enumerate(parts):
             _take(cell, table, path, file_name(path, folder))
@@ -65,7 +57,7 @@ def _take(cell: Cell, table: str, path: Path, file: str) -> None:
         )  # fmt: skip
         cell.gates.append(unreadable(fault, where=file))
         return
-    if frame.height or table != "machine_events":
+    if frame.height or table != "machine_events":  # make-dataset writes an empty one where there was none
         cell.take(file, table, frame, rows_in=frame.height, rejects={})
 
 
