@@ -5,15 +5,18 @@ executor says. An interrupted run, run again, keeps what is finished and leaves 
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from leadtime.domain.errors import BadTrace
+from leadtime.risk.gates import failed_in
 from leadtime.sources.borg.shards import Shard
-from leadtime.training.dataset_cell import CellRecord, build_cell, is_finished, read_cell
+from leadtime.training.check_files import EARLIER
+from leadtime.training.dataset_cell import UNFINISHED, CellRecord, build_cell, is_begun, is_finished, read_cell
 from leadtime.training.dataset_digest import combined
-from leadtime.training.dataset_plan import plan, shards_of
+from leadtime.training.dataset_gates import judge, refuse_unknown
+from leadtime.training.dataset_plan import CellPlan, plan, shards_of
 from leadtime.training.executor import Executor, Local
 from leadtime.training.manifest import disk_errors, fingerprint, read_json, write_json
 from leadtime.training.progress import Progress, silent
@@ -34,8 +37,8 @@ class Dataset:
     folder: Path
     cells: tuple[CellRecord, ...]
     data_hash: str
+    gates: tuple[Mapping[str, Any], ...]  # as dataset.json has them (risk.gates.Gate.to_json)
     allowed: tuple[str, ...] = ()
-    failed_gates: tuple[str, ...] = ()
     kept_partitions: int = 0
     rebuilt: Mapping[str, str] = field(default_factory=dict)
 
@@ -43,6 +46,11 @@ class Dataset:
     def rows(self) -> int:
         """Windows in all."""
         return sum(part.rows for cell in self.cells for part in cell.partitions)
+
+    @property
+    def failed_gates(self) -> tuple[str, ...]:
+        """Names of the gates that failed and were not allowed to."""
+        return failed_in(self.gates)
 
     @property
     def is_usable(self) -> bool:
@@ -69,22 +77,49 @@ def make_dataset(
     """
     if rows_per_partition < 1:
         raise ValueError(f"rows_per_partition must be at least 1, not {rows_per_partition}")
+    refuse_unknown(allow)
     shards = shards_of(source, cells) if isinstance(source, Path) else _of_cells(source, cells)
     plans = plan(shards, rows_per_partition=rows_per_partition, allow=allow, progress=progress)
     with disk_errors(f"writing {out}", out):
         out.mkdir(parents=True, exist_ok=True)
         if not all(is_finished(out, one) for one in plans):
-            (out / DATASET).unlink(missing_ok=True)
+            _set_aside(out, plans)
         built = [build_cell(one, out, executor or Local(), progress) for one in plans]
-        _remove_if_empty(out / ".unfinished")
-        everything = _all_cells(out)
+        _remove_if_empty(out / UNFINISHED)
         dataset = Dataset(
-            folder=out, cells=everything, data_hash=data_hash(everything), allowed=tuple(sorted(allow)),
-            kept_partitions=sum(one.kept for one in built),
+            folder=out, cells=_all_cells(out), data_hash=data_hash(_all_cells(out)), gates=(),
+            allowed=tuple(sorted(set(allow))), kept_partitions=sum(one.kept for one in built),
             rebuilt={one.cell: one.why_rebuilt for one in built if one.why_rebuilt is not None},
         )  # fmt: skip
-        write_json(out / DATASET, described(dataset))
-    return dataset
+        return _judged(dataset, progress)
+
+
+def _judged(dataset: Dataset, progress: Progress) -> Dataset:
+    """The data set with its gates, and ``dataset.json``; gates of the same data and permissions are not run again."""
+    folder = dataset.folder
+    earlier = read_json(folder / DATASET)
+    if earlier is not None and _is_of(earlier, dataset):
+        return replace(dataset, gates=tuple(earlier["gates"]))
+    gates = judge(
+        folder, dataset.cells, described(dataset), allow=dataset.allowed, previous=read_json(folder / EARLIER),
+        progress=progress,
+    )  # fmt: skip
+    judged = replace(dataset, gates=tuple(gate.to_json() for gate in gates))
+    write_json(folder / DATASET, described(judged))
+    return judged
+
+
+def _is_of(manifest: Mapping[str, Any], dataset: Dataset) -> bool:
+    same = {"schema": DATASET_SCHEMA, "data_hash": dataset.data_hash, "allowed": list(dataset.allowed)}
+    return all(manifest.get(name) == value for name, value in same.items())
+
+
+def _set_aside(out: Path, plans: Sequence[CellPlan]) -> None:
+    """No manifest while a build goes on. That of other data is kept: the next positive rate is compared with its."""
+    if all(is_begun(out, one) for one in plans):
+        (out / DATASET).unlink(missing_ok=True)
+    elif (out / DATASET).exists():
+        (out / DATASET).replace(out / EARLIER)
 
 
 def data_hash(cells: Sequence[CellRecord]) -> str:
@@ -112,7 +147,7 @@ def described(dataset: Dataset) -> dict[str, Any]:
         "cells": [cell.cell for cell in dataset.cells],
         "observed_until_us": {cell.cell: cell.observed_until_us for cell in dataset.cells},
         "observed_until_declared": {cell.cell: cell.is_declared for cell in dataset.cells},
-        "gates": [],
+        "gates": list(dataset.gates),
         "allowed": list(dataset.allowed),
         "missing": {cell.cell: list(cell.missing) for cell in dataset.cells},
         "sources": {cell.cell: [asdict(source) for source in cell.sources] for cell in dataset.cells},

@@ -53,15 +53,16 @@ def folder_of(out: Path, cell: str) -> Path:
     return out / f"cell={cell}"
 
 
+def is_begun(out: Path, plan: CellPlan) -> bool:
+    """True where an earlier run split exactly this plan."""
+    sources = read_json(folder_of(out, plan.cell) / SOURCES)
+    return sources is not None and sources.get("inputs") == plan.inputs
+
+
 def is_finished(out: Path, plan: CellPlan) -> bool:
     """True where an earlier run finished exactly this plan."""
     folder = folder_of(out, plan.cell)
-    sources = read_json(folder / SOURCES)
-    return (
-        sources is not None
-        and sources.get("inputs") == plan.inputs
-        and all(finished(folder, part, plan.inputs) for part in range(plan.partitions))
-    )
+    return is_begun(out, plan) and all(finished(folder, part, plan.inputs) for part in range(plan.partitions))
 
 
 def build_cell(plan: CellPlan, out: Path, executor: Executor, progress: Progress) -> CellRecord:

@@ -4,15 +4,16 @@ Usage keeps only what a window needs (vectors become quantiles), so that fragmen
 events are not split: they are the whole cell's. Fragments without a record are of a split that did not finish.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from leadtime.domain.borg import AFTER_TRACE_US
+from leadtime.risk.gates_tally import Tally, tally
 from leadtime.risk.windows import TASK, usage_windows
+from leadtime.sources.borg.batch import Note
 from leadtime.sources.borg.reading import read_shard
 from leadtime.sources.borg.shards import Shard
 from leadtime.training.dataset_digest import bucket
@@ -50,6 +51,8 @@ class ShardRecord:
     alloc_rows: int
     rejects: Mapping[str, int]  # rule → rows
     notes: tuple[str, ...]
+    foreign_columns: tuple[str, ...]  # of no canonical table; not read
+    tally: Mapping[str, Any]  # risk.gates_tally.Tally, what the gates judge
     latest_us: int  # newest time seen, sentinels left out
 
 
@@ -65,48 +68,36 @@ def split_shard(job: SplitJob) -> ShardRecord:
         for left in job.work.glob(f"*/*-{job.number:05d}-*.arrow"):
             left.unlink()
         writer = _Fragments(job)
-        tally = _Tally()
+        counts, rows_out, notes = Tally(table=job.shard.table), 0, list[Note]()
         for batch in read_shard(job.shard, batch_rows=READ_ROWS):
+            rejects = {reject.rule: reject.rows for reject in batch.rejects}
+            counts += tally(batch.frame, job.shard.table, rows_in=batch.rows_in, rejects=rejects)
             kept = _reduced(batch.frame, job.shard.table)
-            tally.note(batch.rows_in, kept, batch.frame, {r.rule: r.rows for r in batch.rejects})
-            tally.notes += [note.text for note in batch.notes]
+            rows_out += kept.height
+            notes += batch.notes
             writer.add(kept)
         writer.flush()
-        record = tally.record(job)
+        record = _record(job, counts, rows_out, notes)
         write_json(place, asdict(record))
         return record
 
 
+def _record(job: SplitJob, counts: Tally, rows_out: int, notes: Sequence[Note]) -> ShardRecord:
+    return ShardRecord(
+        file=job.name, table=job.shard.table, dialect=job.shard.dialect.value, sha256=job.sha256,
+        size_bytes=job.shard.path.stat().st_size, rows_in=counts.rows_in, rows_out=rows_out,
+        alloc_rows=counts.rows_out - rows_out, rejects=dict(sorted(counts.rejects.items())),
+        notes=tuple(note.text for note in notes),
+        foreign_columns=tuple(note.column for note in notes if note.code == "column-ignored"),
+        latest_us=counts.latest_us or 0, tally=tally_json(counts),
+    )  # fmt: skip
+
+
 def record_from(content: Mapping[str, Any]) -> ShardRecord:
     """The record as its JSON has it."""
-    return ShardRecord(**{**content, "notes": tuple(content["notes"])})
-
-
-class _Tally:
-    """Counts over a shard's batches."""
-
-    def __init__(self) -> None:
-        self.rows_in = self.rows_out = self.alloc_rows = self.latest_us = 0
-        self.rejects: dict[str, int] = {}
-        self.notes: list[str] = []
-
-    def note(self, rows_in: int, kept: pl.DataFrame, read: pl.DataFrame, rejects: Mapping[str, int]) -> None:
-        self.rows_in += rows_in
-        self.rows_out += kept.height
-        self.alloc_rows += read.height - kept.height
-        for rule, rows in rejects.items():
-            self.rejects[rule] = self.rejects.get(rule, 0) + rows
-        time = "end_time_us" if "end_time_us" in read.columns else "time_us"
-        latest = read.select(pl.col(time).filter(pl.col(time) < AFTER_TRACE_US).max()).item()
-        self.latest_us = max(self.latest_us, latest or 0)
-
-    def record(self, job: SplitJob) -> ShardRecord:
-        return ShardRecord(
-            file=job.name, table=job.shard.table, dialect=job.shard.dialect.value, sha256=job.sha256,
-            size_bytes=job.shard.path.stat().st_size, rows_in=self.rows_in, rows_out=self.rows_out,
-            alloc_rows=self.alloc_rows, rejects=dict(sorted(self.rejects.items())), notes=tuple(self.notes),
-            latest_us=self.latest_us,
-        )  # fmt: skip
+    return ShardRecord(
+        **{**content, "notes": tuple(content["notes"]), "foreign_columns": tuple(content["foreign_columns"])}
+    )
 
 
 class _Fragments:
@@ -155,3 +146,13 @@ def _reduced(frame: pl.DataFrame, table: str) -> pl.DataFrame:
     if table == "instance_events":
         return frame.filter(pl.col("collection_type") == TASK)
     return frame
+
+
+def tally_json(counts: Tally) -> dict[str, Any]:
+    """A tally as JSON keeps it."""
+    return asdict(counts) | {"lengths_us": {str(length): rows for length, rows in sorted(counts.lengths_us.items())}}
+
+
+def tally_from(content: Mapping[str, Any]) -> Tally:
+    """A tally as JSON kept it."""
+    return Tally(**{**content, "lengths_us": {int(length): rows for length, rows in content["lengths_us"].items()}})

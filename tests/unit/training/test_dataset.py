@@ -1,6 +1,7 @@
 """make_dataset: shards in, windows and manifests out; the same bytes however often it was stopped."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -55,9 +56,11 @@ def tables(seed: int, collections: int = 12, tasks: int = 3) -> dict[str, pl.Dat
                 key | {"time_us": start, "type": 3, "request_cpu": 0.5, "request_memory": 0.25},
                 key | {"time_us": end, "type": kind},
             ]
-            for p in range(start + STEP_US, end, STEP_US):
-                usage.append({"collection_id": collection, "instance_index": task, "machine_id": 1 + task,
-                              "start_time_us": p - STEP_US, "end_time_us": p, "avg_cpu": float(rng.random())})  # fmt: skip
+            usage += [
+                {"collection_id": collection, "instance_index": task, "machine_id": 1 + task,
+                 "start_time_us": p - STEP_US, "end_time_us": p, "avg_cpu": float(rng.random())}
+                for p in range(start + STEP_US, end, STEP_US)
+            ]  # fmt: skip
         usage.append({"collection_id": collection, "instance_index": 0, "collection_type": 1,
                       "start_time_us": 0, "end_time_us": STEP_US})  # fmt: skip
     machines = [{"time_us": 0, "machine_id": 1 + task, "type": 1, "capacity_cpu": 0.5,
@@ -96,16 +99,24 @@ def windows(folder: Path, cell: str = "b") -> pl.DataFrame:
     return pl.read_parquet(folder / f"cell={cell}" / "windows" / "*.parquet", hive_partitioning=False)
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Path:
-    return write_shards(tmp_path / "raw", tables(1))
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Dataset]:
+    """Shards in raw/ and, in whole/, the data set of an uninterrupted run in several partitions."""
+    folder = tmp_path_factory.mktemp("built")
+    source = write_shards(folder / "raw", tables(1))
+    return folder, make_dataset(source, folder / "whole", rows_per_partition=60)
 
 
 @pytest.fixture
-def whole(source: Path, tmp_path: Path) -> tuple[Path, Dataset]:
-    """The data set of an uninterrupted run, in several partitions."""
-    out = tmp_path / "whole"
-    return out, make_dataset(source, out, rows_per_partition=60)
+def source(built: tuple[Path, Dataset], tmp_path: Path) -> Path:
+    """A copy of the shards that a test may spoil."""
+    return Path(shutil.copytree(built[0] / "raw", tmp_path / "raw"))
+
+
+@pytest.fixture
+def whole(built: tuple[Path, Dataset], tmp_path: Path) -> tuple[Path, Dataset]:
+    """A copy of the data set that a test may spoil."""
+    return Path(shutil.copytree(built[0] / "whole", tmp_path / "whole")), built[1]
 
 
 def test_windows_are_those_of_the_join_of_the_whole_cell(whole: tuple[Path, Dataset]) -> None:
@@ -158,7 +169,11 @@ def test_a_changed_shard_is_named_and_rebuilt(source: Path, whole: tuple[Path, D
     second = make_dataset(source, out, rows_per_partition=60)
     assert second.rebuilt["b"].startswith("instance_usage-000000000001.parquet changed")
     assert second.data_hash != first.data_hash
-    assert contents(out) == contents(make_dataset(source, tmp_path / "fresh", rows_per_partition=60).folder)
+    fresh = contents(make_dataset(source, tmp_path / "fresh", rows_per_partition=60).folder)
+    told = {"dataset.json", "previous.json"}  # which now compares positive rates with the earlier build
+    assert {name: data for name, data in contents(out).items() if name not in told} == {
+        name: data for name, data in fresh.items() if name not in told
+    }
 
 
 def test_the_data_hash_does_not_depend_on_partitions_executor_or_folder(
@@ -235,6 +250,26 @@ def test_cells_are_built_one_by_one_into_one_data_set(source: Path, tmp_path: Pa
     assert single.data_hash == both.data_hash
     with pytest.raises(BadTrace, match="none of cell x"):
         make_dataset(raw, tmp_path / "none", cells=["b", "x"])
+
+
+def test_a_failed_gate_leaves_the_windows_and_says_so(whole: tuple[Path, Dataset], source: Path) -> None:
+    out, first = whole
+    assert "null-rate" in first.failed_gates  # the shards hold neither CPI nor vectors
+    assert (first.is_usable, read_dataset(out)["usable"]) == (False, False)
+    allowed = make_dataset(source, out, rows_per_partition=60, allow=first.failed_gates)
+    told = read_dataset(out)
+    assert (allowed.is_usable, told["usable"], told["allowed"]) == (True, True, sorted(first.failed_gates))
+    assert {gate["standing"] for gate in told["gates"] if gate["name"] == "null-rate"} >= {"allowed"}
+    with pytest.raises(BadTrace, match="no gate called 'nonsense'"):
+        make_dataset(source, out, allow={"nonsense"})
+
+
+def test_a_shard_in_milliseconds_is_named(source: Path, tmp_path: Path) -> None:
+    shard = source / "instance_usage-000000000001.parquet"
+    pl.read_parquet(shard).with_columns(pl.col("start_time", "end_time") // 1000).write_parquet(shard)
+    dataset = make_dataset(source, tmp_path / "out")
+    named = [gate["where"] for gate in dataset.gates if (gate["name"], gate["standing"]) == ("time-unit", "failed")]
+    assert named == ["instance_usage-000000000001.parquet"]
 
 
 def test_local_runs_in_order() -> None:
