@@ -48,7 +48,7 @@ def key_of(table: str) -> str:
 def canonicalise(raw: pl.DataFrame, table: str, codes: Codes, first_row: int) -> Canonical:
     """``raw`` (canonical names, any types, absent columns left out) → ``Canonical``; further columns are kept last.
 
-    Rules: not-an-integer, out-of-range, not-exact (a float of 2**53 or more), not-a-number, not-finite,
+    Rules: not-an-integer, out-of-range, not-exact (a float of 2**53 or more), not-a-number, not-finite (in Float32),
     unknown-event-type, vector-length, vector-value, not-text, missing-key; not-split for a line without values.
     """
     raw = raw.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
