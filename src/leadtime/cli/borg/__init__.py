@@ -5,10 +5,14 @@ Each file imports typer and option types at the top; the work (and polars, xgboo
 
 import typer
 
-from leadtime.cli.borg import check, make_dataset
+from leadtime.cli.borg import check, make_dataset, make_forecaster_dataset, repair
 
 app = typer.Typer(
     help="Failure forecasts from Borg-like traces: generate, check, repair, label, train, report.", no_args_is_help=True
 )
 app.command("check", epilog=check.EXAMPLE)(check.check)
+app.command("repair", epilog=repair.EXAMPLE)(repair.repair)
 app.command("make-dataset", epilog=make_dataset.EXAMPLE)(make_dataset.make_dataset)
+app.command("make-forecaster-dataset", epilog=make_forecaster_dataset.EXAMPLE)(
+    make_forecaster_dataset.make_forecaster_dataset
+)

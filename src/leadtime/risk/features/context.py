@@ -91,6 +91,14 @@ def merge(parts: Iterable[Context], *, machines: pl.DataFrame, collections: pl.D
     return _whole({**added, "machine_changes": machine_changes(machines), "collections": collections})
 
 
+def context_from(
+    windows: pl.LazyFrame, events: pl.LazyFrame, *, collections: pl.DataFrame, machines: pl.DataFrame
+) -> Context:
+    """All tables from one cell's windows, instance events, collection events and machine events at once."""
+    owners = collection_table(collections)
+    return merge([partial(windows, events, owners)], machines=machines, collections=owners)
+
+
 def add_up(name: str, frames: list[pl.DataFrame]) -> pl.DataFrame:
     """One table's partial sums → the sum by its key, sorted."""
     if not frames:

@@ -14,8 +14,9 @@ FEATURES: tuple[Feature, ...] = (
     *window.FEATURES, *run.FEATURES, *history.FEATURES, *siblings.FEATURES, *surroundings.FEATURES,
 )  # fmt: skip
 ORDER = ("collection_id", "instance_index", "end_time_us", "start_time_us")
-HISTORY_US = 24 * 3_600_000_000
-HISTORY_WINDOWS = 128
+FRESH_US = 900_000_000  # a live row is promised to equal the bulk where its window ended in the last 15 min
+HISTORY_US = 24 * 3_600_000_000 + FRESH_US  # the longest look-back in time: the collection's last 24 h
+HISTORY_WINDOWS = 128 + 16  # the longest in windows of a run: exponential averages, and what ends in FRESH_US
 FORGET_EVERY = 16  # features, which share arrays with their neighbours only
 
 
@@ -66,11 +67,13 @@ def _in_order(rows: pl.DataFrame) -> pl.DataFrame:
 def live_rows(
     windows: pl.DataFrame, events: pl.DataFrame, context: Context | None = None, *, profile: Profile, at_us: int
 ) -> pl.DataFrame:
-    """The newest row of each task as of ``at_us``: equal bit for bit to the row of the same key made in bulk.
+    """The newest row of each task as of ``at_us``; what is later is left out here.
 
-    Needed: of every task of the collections concerned, the windows that ended in (at − HISTORY_US, at] and at least
-    the last HISTORY_WINDOWS windows of its present run, and the rows those of a sibling that count at p; of the
-    collections, all instance events up to ``at_us``. What is later is left out here.
+    Rows whose window ended in (at − FRESH_US, at] equal, bit for bit, the rows of the same key made in bulk, where the
+    frames hold: of every task of the collections concerned, the windows that ended in (at − HISTORY_US, at] and the
+    last HISTORY_WINDOWS windows of its present run; of these collections, all instance events up to ``at_us``; and
+    ``context`` the cell's tables of the same source. With less history the features that look further back see less.
+    A task may have ended after its window: whether it runs at ``at_us`` is for the caller to say.
     """
     known = windows.lazy().filter(pl.col("end_time_us") <= at_us)
     happened = events.lazy().filter(pl.col("time_us") <= at_us)
