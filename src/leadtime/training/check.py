@@ -98,7 +98,8 @@ def check_raw(
     shards, faults = shards_below(path, cell)
     cells = read_cells(shards, path, progress)
     early = [unreadable(fault, where=file_name(Path(fault.doing.removeprefix("reading ")), path)) for fault in faults]
-    return _judged(path, "shards", cells, early, names, _Context(previous, previous_name, failure_types, progress))
+    context = _Context(previous=previous, previous_name=previous_name, failure_types=failure_types, progress=progress)
+    return _judged(path, "shards", cells, early, names, context)
 
 
 def check_dataset(
@@ -119,16 +120,21 @@ def check_dataset(
     names = tuple(dict.fromkeys(allow))
     if manifest is None:
         manifest = read_manifest(folder)
-    context = _Context(previous, previous_name, failure_types, progress)
+    context = _Context(previous=previous, previous_name=previous_name, failure_types=failure_types, progress=progress)
     return _judged(folder, "windows", window_cells(folder, manifest, progress), [], names, context)
 
 
-@dataclass(frozen=True, slots=True)
+def judged(path: Path, cells: Iterator[Cell], progress: Progress = silent) -> CheckReport:
+    """Check cells that somebody else reads, such as a repair's mended frames before they are written."""
+    return _judged(path, "shards", cells, [], (), _Context(progress=progress))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Context:
-    previous: Mapping[str, Any] | None
-    previous_name: str
-    failure_types: frozenset[EventType]
-    progress: Progress
+    previous: Mapping[str, Any] | None = None
+    previous_name: str = "the last build"
+    failure_types: frozenset[EventType] = DEFAULT_FAILURES
+    progress: Progress = silent
 
 
 def _judged(  # noqa: PLR0917
