@@ -5,11 +5,12 @@ Each file imports typer and option types at the top; the work (and polars, xgboo
 
 import typer
 
-from leadtime.cli.borg import check, make_dataset, make_forecaster_dataset, repair
+from leadtime.cli.borg import check, generate, make_dataset, make_forecaster_dataset, repair
 
 app = typer.Typer(
     help="Failure forecasts from Borg-like traces: generate, check, repair, label, train, report.", no_args_is_help=True
 )
+app.command("generate", epilog=generate.EXAMPLE)(generate.generate)
 app.command("check", epilog=check.EXAMPLE)(check.check)
 app.command("repair", epilog=repair.EXAMPLE)(repair.repair)
 app.command("make-dataset", epilog=make_dataset.EXAMPLE)(make_dataset.make_dataset)

@@ -5,6 +5,7 @@ otherwise (O) or goes on; F and O take a time uniform in the window. Independent
 outside (its user, its parent, its machine) at a constant rate. Source: borg-trace.md §6.1 and §6.2.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,7 +135,7 @@ def expected(chain: Chain, knobs: Knobs) -> Expected:
 
 
 def solved(knobs: Knobs) -> Chain:
-    """The chain whose expected 15-min base rate is the knobs' (within 0.01 %), by bisection on H to D.
+    """The chain whose expected 15-min base rate is the knobs' (within 0.01 %).
 
     Raises BadTrace ``base-rate-unreachable`` where no rate of degrading reaches it.
     """
@@ -148,7 +149,7 @@ def solved(knobs: Knobs) -> Chain:
 
     if knobs.degrades > 0:
         return chain(knobs.degrades)
-    low, high = 1e-9, min(0.5, 0.97 - knobs.other_ends - unpredictable)
+    high = min(0.5, 0.97 - knobs.other_ends - unpredictable)
     reach = expected(chain(high), knobs).base_rate
     if reach < knobs.base_rate:
         raise BadTrace(
@@ -156,7 +157,29 @@ def solved(knobs: Knobs) -> Chain:
             f"base_rate {knobs.base_rate:g} is above the {reach:.3g} that these knobs can reach",
             "lower base_rate, or raise degrading_fails",
         )  # fmt: skip
-    while high / low > 1.0001:
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if expected(chain(middle), knobs).base_rate < knobs.base_rate else (low, middle)
-    return chain((low * high) ** 0.5)
+    return chain(_root(lambda rate: expected(chain(rate), knobs).base_rate - knobs.base_rate, high, knobs.base_rate))
+
+
+def _root(excess: Callable[[float], float], high: float, scale: float) -> float:
+    """Where a rising ``excess`` is zero, within 0.01 % of ``scale``: secants in log-log inside a closing bracket."""
+    low, low_value = 1e-9, excess(1e-9) + scale
+    high_value = excess(high) + scale
+    middle = high
+    for _ in range(60):
+        slope = np.log(high_value / low_value) / np.log(high / low)
+        middle = low * float(np.exp(np.log(scale / low_value) / max(slope, 1e-9)))
+        middle = min(max(middle, low * 1.000001), high / 1.000001)
+        value = excess(middle) + scale
+        if abs(value - scale) < 1e-4 * scale:
+            break
+        geometric = (low * high) ** 0.5
+        if value < scale:
+            low, low_value = middle, value
+        else:
+            high, high_value = middle, value
+        if high / low > 4 and low < geometric < high:  # one halving more: secants creep where the curve bends
+            value = excess(geometric) + scale
+            low, low_value, high, high_value = (
+                (geometric, value, high, high_value) if value < scale else (low, low_value, geometric, value)
+            )
+    return middle

@@ -214,6 +214,13 @@ def as_json(knobs: Knobs) -> dict[str, object]:
     }
 
 
-def described() -> list[tuple[str, object, str, str]]:
+def described() -> list[tuple[str, float, str, str]]:
     """(name, default, unit, reason) of every numeric knob, for a list a person reads."""
-    return [(one.name, one.default, one.metadata["unit"], one.metadata["why"]) for one in fields(Knobs) if one.metadata]
+    return [
+        (one.name, float(getattr(DEFAULT, one.name)), one.metadata["unit"], one.metadata["why"])
+        for one in fields(Knobs)
+        if one.metadata
+    ]
+
+
+DEFAULT = Knobs()

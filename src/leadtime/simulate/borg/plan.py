@@ -77,9 +77,8 @@ def planned(knobs: Knobs, chain: Chain, shapes: Shapes) -> Plan:
     end[(end > knobs.observed_until_us) | (knobs.killed_a_day == 0) | alloc_set] = AFTER_TRACE_US
     parent = _earlier(rng, knobs.parents, start=start, end=end, who=~alloc_set, whose=~alloc_set)
     users = np.minimum((rng.pareto(0.7, n) * 2).astype(np.int64), USERS - 1)
-    cell_offset = 0 if Trap.T12 in knobs.traps else crc32(knobs.cell.encode()) % 200 * CELL_STEP
     return Plan(
-        id=FIRST_ID + cell_offset + np.cumsum(rng.integers(1, ID_STEP, n)), alloc_set=alloc_set, tasks=sizes, tier=tier,
+        id=_ids(rng, knobs, n), alloc_set=alloc_set, tasks=sizes, tier=tier,
         priority=rng.integers(low[tier], high[tier]), scheduling_class=_classes(rng, tier),
         vertical_scaling=rng.choice(4, n, p=SCALING_SHARES), start_us=start, end_us=end,
         parent=_orphans(parent),
@@ -87,6 +86,13 @@ def planned(knobs: Knobs, chain: Chain, shapes: Shapes) -> Plan:
         phase_us=_phases(rng, knobs, windows, n), request=shapes.draw_requests(rng, n),
         bad=_bad(rng, knobs.bad_collections, sizes, alloc_set), user=users, logical=users * 8 + rng.integers(0, 8, n),
     )  # fmt: skip
+
+
+def _ids(rng: np.random.Generator, knobs: Knobs, number: int) -> Ints:
+    """Rising, with gaps; of another range in every cell, but under T12."""
+    if Trap.T12 in knobs.traps:
+        return FIRST_ID + ID_STEP * np.arange(number, dtype=np.int64)
+    return FIRST_ID + crc32(knobs.cell.encode()) % 200 * CELL_STEP + np.cumsum(rng.integers(1, ID_STEP, number))
 
 
 def _exponential_us(rng: np.random.Generator, mean_us: float, number: int) -> Ints:

@@ -90,12 +90,13 @@ class Tally:
         )  # fmt: skip
 
     def _standard_error(self, rng: np.random.Generator) -> float:
-        filled = np.flatnonzero(self.total.sum(1))
+        filled, used = np.flatnonzero(self.total.sum(1)), np.flatnonzero(self.total.sum(0))
         weights = rng.multinomial(len(filled), np.full(len(filled), 1 / len(filled)), size=REPLICATES).astype(
             np.float64
         )
         drawn = average_precision(
-            weights @ self.positives[filled].astype(np.float64), weights @ self.total[filled].astype(np.float64)
+            weights @ self.positives[np.ix_(filled, used)].astype(np.float64),
+            weights @ self.total[np.ix_(filled, used)].astype(np.float64),
         )
         return float(np.nanstd(drawn, ddof=1))
 
