@@ -26,6 +26,10 @@ FREE_TO_BE_NULL = frozenset({
     "collection_events.user", "collection_events.collection_name", "collection_events.collection_logical_name",
     "machine_events.switch_id",
 })  # fmt: skip  # names and racks: no feature and no key
+OPTIONAL = frozenset({
+    "instance_usage.cpu_usage_distribution", "instance_usage.tail_cpu_usage_distribution",
+    "instance_usage.cycles_per_instruction", "instance_usage.memory_accesses_per_instruction",
+})  # fmt: skip  # a whole cell may lack them
 OTHER_NULL_LIMIT = 0.0  # columns where a missing number is read as 0 cannot be null
 # Share of exact zeros. Seen: average CPU 12 %. Zeros in keys and times mean that the column was not there at all.
 ZERO_LIMITS: Mapping[str, float] = {
@@ -163,17 +167,32 @@ def rows_accounted(shards: Mapping[str, Tally]) -> tuple[Gate, ...]:
     return tuple(gates)
 
 
-def null_rates(tables: Mapping[str, Tally], cell: str) -> tuple[Gate, ...]:
-    """One gate a failed column; one a table for all that pass, with the column nearest its limit."""
-    return _rates(
+def null_rates(
+    tables: Mapping[str, Tally], cell: str, *, absent: frozenset[str] = frozenset()
+) -> tuple[Gate, ...]:  # fmt: skip
+    """One gate a failed column; one a table for all that pass, with the column nearest its limit.
+
+    ``absent``: ``table.column`` that no file of the cell has. Optional ones are told of, not failed: the trace of 2011
+    has no histograms, and features made from them are missing then.
+    """
+    lacking = sorted(absent & OPTIONAL)
+    told = [
+        reported(
+            "null-rate", 1.0, where=f"{cell} {column}",
+            sentence=f"no file of the cell has {column}: what is made from it is missing",
+        )
+        for column in lacking
+    ]  # fmt: skip
+    free = FREE_TO_BE_NULL | frozenset(lacking)
+    return (*told, *_rates(
         "null-rate", "missing", tables, cell,
         lambda table, one: {
             column: (rows, NULL_LIMITS.get(f"{table}.{column}", OTHER_NULL_LIMIT))
             for column, rows in one.nulls.items()
-            if f"{table}.{column}" not in FREE_TO_BE_NULL
+            if f"{table}.{column}" not in free
         },
         cure="the column was not read (a type or a name differs), or the source lacks it; look at the file's schema",
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def sentinel_rates(tables: Mapping[str, Tally], cell: str) -> tuple[Gate, ...]:

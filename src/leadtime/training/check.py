@@ -171,7 +171,7 @@ def _cell_gates(cell: Cell, kind: str, context: _Context) -> list[Gate]:
     gates += _readable(cell, where)
     gates += gates_rows.time_unit(cell.tallies, latest_us=latest)
     gates += gates_rows.rows_accounted(cell.sources or cell.tallies)
-    gates += gates_rows.null_rates(tables, where)
+    gates += gates_rows.null_rates(tables, where, absent=cell.absent_everywhere)
     gates += gates_rows.sentinel_rates(tables, where)
     gates.append(gates_rows.machine_sentinels(tables, where))
     gates.append(_separate(tables, where))

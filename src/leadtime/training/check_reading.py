@@ -5,17 +5,19 @@ go, by their hash, and so on. Everything counted in tallies is exact; ``share`` 
 histories are of.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
 
-from leadtime.domain.borg import Dialect
+from leadtime.domain.borg import TABLES, Dialect
+from leadtime.domain.borg_v2 import V2_COLUMNS
 from leadtime.domain.errors import BadTrace
 from leadtime.risk.gates import Gate, failed, not_examined
 from leadtime.risk.gates_tally import NARROW, Tally, drawn, narrow, tally
 from leadtime.risk.gates_text import separate_events, slice_evidence, text_contradiction
+from leadtime.sources.borg.batch import Note
 from leadtime.sources.borg.reading import read_shard
 from leadtime.sources.borg.shards import Shard, find_shards
 from leadtime.training.progress import Progress
@@ -36,6 +38,7 @@ class Cell:
     files: list[str] = field(default_factory=list)  # by their number
     tallies: dict[str, Tally] = field(default_factory=dict)
     unknown: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    absent: dict[str, frozenset[str]] = field(default_factory=dict)  # file → columns it does not have
     gates: list[Gate] = field(default_factory=list)  # verdicts that fell while reading
     sources: dict[str, Tally] = field(default_factory=dict)  # of windows: the shards they were made from
     dropped: tuple[int, int] | None = None  # of windows: events read, duplicates left out of them
@@ -57,6 +60,23 @@ class Cell:
         self._kept[table].append(drawn(narrow(frame, table, self.files.index(file)), self.share))
         while sum(part.height for kept in self._kept.values() for part in kept) > HISTORY_ROWS:
             self._thin()
+
+    def note(self, file: str, notes: Sequence[Note], lacking: frozenset[str]) -> None:
+        """What the reader said of a file's columns; ``lacking``: those its dialect does not have."""
+        ignored = tuple(note.column for note in notes if note.code == "column-ignored")
+        self.unknown[file] = (*self.unknown.get(file, ()), *ignored)
+        absent = {note.column for note in notes if note.code == "column-absent"}
+        self.absent[file] = self.absent.get(file, frozenset()) | absent | lacking
+
+    @property
+    def absent_everywhere(self) -> frozenset[str]:
+        """``table.column`` of columns that no file of the table has."""
+        by_table: dict[str, list[frozenset[str]]] = {}
+        for file, one in self.tallies.items():
+            by_table.setdefault(one.table, []).append(self.absent.get(file, frozenset()))
+        return frozenset(
+            f"{table}.{column}" for table, files in by_table.items() for column in frozenset.intersection(*files)
+        )
 
     def _thin(self) -> None:
         self.share /= 2
@@ -119,6 +139,13 @@ def shards_below(path: Path, cell: str | None = None) -> tuple[tuple[Shard, ...]
     return tuple(shards), tuple(faults)
 
 
+def lacking_in(shard: Shard) -> frozenset[str]:
+    """Canonical columns that a file of this dialect cannot have: the trace of 2011 has no histograms, no user."""
+    if shard.dialect is not Dialect.V2:
+        return frozenset()
+    return frozenset(column.name for column in TABLES[shard.table]) - frozenset(V2_COLUMNS[shard.table])
+
+
 def unreadable(fault: BadTrace, *, where: str) -> Gate:
     """A file that cannot be read, as a failed gate."""
     return failed("readable", where=where, sentence=f"{fault.wrong} [{fault.slug}]", cure=fault.cure)
@@ -158,8 +185,7 @@ def _read(cell: Cell, shard: Shard, file: str, progress: Progress, done: int, to
             for one in batch.rejects:
                 rejects[one.rule] = rejects.get(one.rule, 0) + one.rows
             cell.take(file, shard.table, batch.frame, rows_in=batch.rows_in, rejects=rejects)
-            ignored = tuple(note.column for note in batch.notes if note.code == "column-ignored")
-            cell.unknown[file] = (*cell.unknown.get(file, ()), *ignored)
+            cell.note(file, batch.notes, lacking_in(shard))
             done += batch.rows_in
             progress("reading shards", done, total)
     except BadTrace as fault:

@@ -32,7 +32,7 @@ from leadtime.sources.borg import parquet
 from leadtime.sources.borg.reading import PARQUETS, read_shard
 from leadtime.sources.borg.shards import Shard
 from leadtime.training.check import CheckReport, check_raw, judged
-from leadtime.training.check_reading import Cell, file_name, shards_below
+from leadtime.training.check_reading import Cell, file_name, lacking_in, shards_below
 from leadtime.training.manifest import disk_errors, read_json, write_json
 from leadtime.training.progress import Progress, silent
 from leadtime.training.repair_account import SCHEMA, Account, RepairReport
@@ -149,8 +149,9 @@ def _mended_cells(
         for file in own:
             frame = _mended(file, plan, double.get(file.name), account, staged)
             cell.take(file.name, file.shard.table, frame, rows_in=frame.height, rejects={})
+            cell.absent[file.name] = account.absent[file.name]
             if staged is not None:
-                write_shard(staged / file.target, frame, file.shard.table)
+                write_shard(staged / file.target, frame, file.shard.table, without=account.absent[file.name])
             account.write(file.name, str(file.target), frame.height)
             done += 1
             progress("mending files", done, total, "files")
@@ -174,6 +175,7 @@ def _doubles(files: Sequence[_File], plan: Plan) -> dict[str, pl.Series]:
 
 def _frames(file: _File, plan: Plan, account: Account | None = None) -> Iterator[pl.DataFrame]:
     """Batches of a file with its unit and codes put right."""
+    lacking = frozenset(name for name in lacking_in(file.shard) if f"{file.shard.table}.{name}" in OPTIONAL)
     for batch in read_shard(file.shard):
         frame = batch.frame
         unit = plan.units.get(file.name)
@@ -186,7 +188,7 @@ def _frames(file: _File, plan: Plan, account: Account | None = None) -> Iterator
         if account is not None:
             for rule, step in steps:
                 account.touch(rule, file.name, step.rows)
-            account.read(file.name, batch)
+            account.read(file.name, batch, lacking)
         yield frame
 
 

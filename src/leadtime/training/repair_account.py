@@ -36,6 +36,7 @@ class Account:
     quarantined: list[SetAside] = field(default_factory=list)
     files: list[tuple[str, str, int]] = field(default_factory=list)  # from, to, rows
     unknown: dict[str, list[str]] = field(default_factory=dict)
+    absent: dict[str, frozenset[str]] = field(default_factory=dict)  # file → columns it lacks
 
     def touch(self, rule: str, file: str, rows: int) -> None:
         """``rule`` changed ``rows`` of ``file``."""
@@ -55,14 +56,16 @@ class Account:
         """A mended file."""
         self.files.append((file, target, rows))
 
-    def read(self, file: str, batch: Batch) -> None:
-        """What the reader rejected, and the columns it knows nothing of."""
+    def read(self, file: str, batch: Batch, lacking: frozenset[str]) -> None:
+        """What the reader rejected, the columns it knows nothing of, and those the file (or its dialect) lacks."""
         for reject in batch.rejects:
             key = (reject.rule, file)
             self.rejected[key] = self.rejected.get(key, 0) + reject.rows
             kept = self.samples.setdefault(key, [])
             kept += [f"row {one.row}, {one.column}: {one.value}" for one in reject.samples][: SAMPLES - len(kept)]
         names = [note.column for note in batch.notes if note.code == "column-ignored"]
+        absent = {note.column for note in batch.notes if note.code == "column-absent"}
+        self.absent[file] = self.absent.get(file, frozenset()) | absent | lacking
         if names:
             self.unknown.setdefault(file, []).extend(names)
 

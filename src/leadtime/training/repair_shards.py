@@ -12,28 +12,32 @@ from leadtime.training.manifest import write_json, written
 ROW_GROUP_ROWS = 262_144
 
 
-def to_v3(frame: pl.DataFrame, table: str) -> pl.DataFrame:
-    """Canonical columns → the trace's own names; a struct whose fields are all missing is missing itself."""
-    return frame.select(_columns(table))
+def to_v3(frame: pl.DataFrame, table: str, without: frozenset[str] = frozenset()) -> pl.DataFrame:
+    """Canonical columns → the trace's own names; a struct whose fields are all missing is missing itself.
+
+    ``without``: canonical columns the source had no column for; they stay out, so that nobody takes them for empty.
+    """
+    return frame.select(_columns(table, without))
 
 
-def _columns(table: str) -> Iterator[pl.Expr]:
+def _columns(table: str, without: frozenset[str]) -> Iterator[pl.Expr]:
     done: set[str] = set()
-    for column in TABLES[table]:
+    columns = [column for column in TABLES[table] if column.name not in without]
+    for column in columns:
         outer, _, inner = column.path.partition(".")
         if not inner:
             yield pl.col(column.name).alias(outer)
         elif outer not in done:
             done.add(outer)
-            fields = {one.path.partition(".")[2]: one.name for one in TABLES[table] if one.path.startswith(f"{outer}.")}
+            fields = {one.path.partition(".")[2]: one.name for one in columns if one.path.startswith(f"{outer}.")}
             there = pl.any_horizontal(pl.col(name).is_not_null() for name in fields.values())
             struct = pl.struct(pl.col(name).alias(field) for field, name in fields.items())
             yield pl.when(there).then(struct).alias(outer)
 
 
-def write_shard(path: Path, frame: pl.DataFrame, table: str) -> None:
+def write_shard(path: Path, frame: pl.DataFrame, table: str, *, without: frozenset[str] = frozenset()) -> None:
     """One shard, whole or not at all; equal rows give equal bytes."""
-    whole = to_v3(frame, table).rechunk()
+    whole = to_v3(frame, table, without).rechunk()
     written(path, lambda staged: whole.write_parquet(staged, row_group_size=ROW_GROUP_ROWS))
 
 
