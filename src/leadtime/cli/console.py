@@ -78,6 +78,8 @@ def show_report(console: Console, name: str, report: Mapping[str, Any]) -> None:
             table.add_row(WORLD_NAMES.get(world, world), *_cells(by_workload[workload]))
         console.print(table)
         console.print(_compared(report["comparison"][workload]))
+    if report.get("risk") is not None:
+        console.print(f"failure model {escape(report['risk']['model'])}: {escape(report['risk']['sentence'])}")
     if report.get("warm_pods_needed") is not None:
         console.print(
             f"warm pods that would have been needed: {report['warm_pods_needed']:,} "

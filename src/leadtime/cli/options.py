@@ -56,6 +56,7 @@ class ReplayOptions:
     seed: int
     out: Path
     json: bool
+    risk_model: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,8 @@ _KillAt = Annotated[
 ]
 _WARM_UP_HELP = "Seen but not scored at the beginning, such as 1h; 7d if left out."
 _WarmUp = Annotated[timedelta | None, typer.Option(parser=parse_duration, metavar="DURATION", help=_WARM_UP_HELP)]
+_RISK_HELP = "Failure model that 'leadtime borg train' published; needs a scenario with failures, such as gpu-failures."
+_RiskModel = Annotated[Path | None, typer.Option(parser=parse_folder, metavar="DIR", help=_RISK_HELP)]
 _Seed = Annotated[int, typer.Option(min=0, help="Which draw; equal seeds give equal bytes.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print report.json on stdout too.")]
 
@@ -60,6 +62,7 @@ def replay(
     policy: _Policy = None,
     kill_at: _KillAt = None,
     warm_up: _WarmUp = None,
+    risk_model: _RiskModel = None,
     seed: _Seed = 0,
     json: _Json = False,
 ) -> None:
@@ -76,7 +79,7 @@ def replay(
     options = ReplayOptions(
         demand=demand, file=file, capacity_per_pod_rps=_positive(capacity_per_pod), scenario=scenario,
         policy_path=policy, kill_at=kill_at, warm_up=WARM_UP if warm_up is None else warm_up, seed=seed, out=out,
-        json=json,
+        json=json, risk_model=risk_model,
     )  # fmt: skip
     replay_run.run(options)
 

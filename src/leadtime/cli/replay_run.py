@@ -1,16 +1,19 @@
 """What ``leadtime replay`` does: demand file + scenario + policy → a replay → three files in ``--out``."""
 
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 
 from leadtime.cli import console
+from leadtime.cli.borg.extras import need
 from leadtime.cli.options import ReplayOptions, plain_duration
 from leadtime.cli.output import OutputFolder
 from leadtime.cli.simulated_policy import simulated_policy
 from leadtime.domain.errors import BadScenario, WrongUse
+from leadtime.domain.risk import RiskScorer
 from leadtime.domain.time_window import rfc3339
 from leadtime.policy.schema import Policy
 from leadtime.simulate.demand_trace import DemandTrace
@@ -29,8 +32,9 @@ def run(options: ReplayOptions) -> None:
     """Play the file beside HPA alone and the oracle, and write the report."""
     policy = simulated_policy(options.policy_path)
     scenario = _scenario(options)
+    scorer = _scorer(options, scenario)
     file = read_demand(options.demand, options.file)
-    replay = _replay(options, policy, scenario, file)
+    replay = replace(_replay(options, policy, scenario, file), risk=scorer)
     telling = Telling(kind="replay", title=scenario.name, extra={"demand": _about(file)})
     out = console.stderr()
     with OutputFolder(options.out) as staged, console.progress_bars(out) as bars:
@@ -39,6 +43,23 @@ def run(options: ReplayOptions) -> None:
         sys.stdout.write(encode_report(report))
     console.show_report(out, options.demand.name, report)
     console.show_written(out, options.out)
+
+
+def _scorer(options: ReplayOptions, scenario: Scenario) -> RiskScorer | None:
+    """The model of ``--risk-model``, checked against its card; it can only be judged where pods fail."""
+    folder, doing = options.risk_model, f"replaying {options.demand} with a failure model"
+    if folder is None:
+        return None
+    if scenario.failures is None:
+        raise WrongUse(
+            "risk-model-without-failures", doing, f"no pod ever fails in scenario {options.scenario}",
+            "give a scenario with failures, such as gpu-failures",
+        )  # fmt: skip
+    need(doing, "polars", "onnxruntime")
+    from leadtime.risk.live import LiveScorer
+    from leadtime.sources.risk_model import load_risk_model
+
+    return LiveScorer(load_risk_model(folder))
 
 
 def _scenario(options: ReplayOptions) -> Scenario:

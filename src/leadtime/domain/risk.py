@@ -68,6 +68,10 @@ class RiskModel(Protocol):
         """Rows [n, features] (NaN = missing) → horizon (minutes) → n probabilities, never falling with the horizon."""
         ...
 
+    def drivers(self, row: Sequence[float], horizon_min: int, *, most: int = 3) -> Sequence[RiskDriver]:
+        """Up to ``most`` features that move this row's score, largest effect first."""
+        ...
+
 
 class PodEnding(StrEnum):
     """How a pod came to its end."""
@@ -111,7 +115,7 @@ class PodFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageWindow:
-    """What one pod used in [start, end); means and maxima in one unit for all pods, None where nothing was measured."""
+    """What one pod used in [start, end), in the unit of its requests; None where nothing was measured."""
 
     pod: str
     start: datetime
@@ -120,15 +124,29 @@ class UsageWindow:
     avg_memory: float | None
     max_cpu: float | None = None
     max_memory: float | None = None
+    sample_cpu: float | None = None
+    assigned_memory: float | None = None
+    page_cache_memory: float | None = None
+    cpu_p50: float | None = None
+    cpu_p90: float | None = None
+    cpu_p95: float | None = None
+    cpu_p99: float | None = None
+    cycles_per_instruction: float | None = None
+    memory_accesses_per_instruction: float | None = None
+    sample_rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodUsage:
-    """Usage windows visible at ``as_of``, oldest first for each pod, of the pods that run."""
+    """Usage windows visible at ``as_of``, oldest first for each pod.
+
+    ``pods``: those that run, and those that ended within the windows' span; ``ends`` tells the two apart.
+    """
 
     as_of: datetime
     pods: tuple[PodFacts, ...]
     windows: tuple[UsageWindow, ...]
+    ends: tuple[PodEnd, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +161,7 @@ class UsageSource(Protocol):
     """The reads a risk model needs; a source may offer them. Nothing it returns lies after ``as_of``."""
 
     def usage(self, since: datetime, as_of: datetime) -> PodUsage | Missing:
-        """The pods that run, and their windows with end > ``since`` that are visible at ``as_of``."""
+        """Pods that run or ended after ``since``, and their windows with end > ``since`` visible at ``as_of``."""
         ...
 
     def pod_ends(self, since: datetime, as_of: datetime) -> Sequence[PodEnd] | Missing:

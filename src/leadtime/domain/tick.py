@@ -55,8 +55,8 @@ class WorkloadAssessment:
 class Tick:
     """Everything one tick saw, thought and did. ``as_of`` is what it is about, ``recorded_at`` when it ran.
 
-    ``risks``: scores in force that are worth a look (policy.risk), highest probability first; ``pod_ends``: pods that
-    ended since the last tick. Both are empty without a risk model, and then left out of the ledger.
+    ``risks``: scores in force that are alerts (both bars of policy.risk), highest probability first; ``pod_ends``: pods
+    that ended since the last tick. Both are empty without a risk model, and then left out of the ledger.
     """
 
     as_of: datetime

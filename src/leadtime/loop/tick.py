@@ -66,7 +66,7 @@ def tick(as_of: datetime, ports: Ports, policy: Policy, state: LoopState, record
         verdicts=verdicts,
         decisions=decisions,
         outcomes=outcomes,
-        risks=tuple(pod.score for pod in assessed.context.risk.pods) if assessed.context.risk else (),
+        risks=tuple(pod.score for pod in assessed.context.risk.pods if pod.alert) if assessed.context.risk else (),
         pod_ends=seen.risk.ends if seen.risk else (),
     )
     return TickResult(tick=record, state=carry.after(state, seen, assessed, decisions, outcomes))

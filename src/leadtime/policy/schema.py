@@ -284,7 +284,7 @@ class RiskPolicy(Section):
         ge=300, le=7200,
     )  # fmt: skip
     history_s: int = threshold(
-        14_400, "s", "Four hours of usage windows; the longest look back of the features is three.", ge=900, le=604_800
+        86_400, "s", "A day of usage windows: no feature of a published model looks back further.", ge=900, le=604_800
     )
     hold_s: int = threshold(
         900, "s", "What is done for a pod outlives its last alert by three usage windows, then ends by itself.",

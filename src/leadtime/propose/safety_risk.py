@@ -124,7 +124,7 @@ def _spare(context: TickContext, risk: RiskStanding, view: WorkloadView) -> Prop
 
 
 def _spare_words(view: WorkloadView, standing: tuple[Spare, ...], wanting: list[PodAtRisk], base: int) -> Explanation:
-    parts = [f"a spare replica on another node for {pod.score.pod}: {score_words(pod.score)}" for pod in wanting]
+    parts = [f"a spare replica on another node, because {score_words(pod.score)}" for pod in wanting]
     parts += [f"the spare replica for {spare.pod} stays until {say.clock(spare.until)}" for spare in standing]
     text = f"{'; '.join(parts)}; {say.pods(base)} would stand without"
     ids = tuple(i for pod in wanting for i in pod.evidence)

@@ -16,8 +16,8 @@ IntColumn = npt.NDArray[np.int64]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
     """Something that happened once. ``kind``: node_requested, node_ready, node_deleted, pod_bound, pod_ready,
-    pod_deleted, floor_raised, floor_released, buffer_set, threshold_crossed (HPA asked for more than stood).
-    ``count`` is how many; ``detail`` is free text for people."""
+    pod_deleted, pod_failed, floor_raised, floor_released, buffer_set, threshold_crossed (the HPA asked for more than
+    stood). ``count`` is how many; ``detail`` is free text for people."""
 
     at_s: int
     kind: str

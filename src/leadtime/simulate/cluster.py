@@ -23,6 +23,8 @@ from leadtime.simulate.cluster_fork import Fork
 from leadtime.simulate.cluster_nodes import NodePool, Room
 from leadtime.simulate.cluster_workload import Workload
 from leadtime.simulate.demand_trace import DemandTrace, arrivals_rps, at_step, minute_means
+from leadtime.simulate.pod_failures import PodFailures
+from leadtime.simulate.pods import Pod
 from leadtime.simulate.recorder import PoolColumns, WorkloadColumns
 from leadtime.simulate.scenario import Scenario
 
@@ -68,6 +70,7 @@ class SimulatedCluster:
             self.pools[name].autoscaler = autoscaler
         self.works: dict[str, Workload] = {}
         self.paused_queues: frozenset[str] = frozenset()
+        self.failures: PodFailures | None = None
         targets = hpa_target_ratio or {}
         for mine in scenario.workloads:
             series = self.demand[mine.key]
@@ -131,6 +134,8 @@ class SimulatedCluster:
         for pool in pools:
             if pool.buffers:
                 pool.expire_buffers(start_s)
+            if pool.avoided:
+                pool.expire_avoided(start_s)
             if pool.changed:
                 pool.settle(start_s)
         agenda = self.bench.agenda
@@ -159,10 +164,29 @@ class SimulatedCluster:
         elif subject.alive:
             if due is Due.NODE_STAGE:
                 pool.stage_ended(subject, at_s)
+            elif due is Due.POD_FAILS:
+                self._fail(subject, at_s)
             else:
                 subject.group.delete(subject, at_s)
         if pool.changed:
             pool.settle(at_s)
+
+    def start_failing(self, seed: int, until_s: int) -> None:
+        """From now on pods fail as the scenario says, if it does; lives are drawn up to ``until_s``."""
+        if self.scenario.failures is None:
+            return
+        self.failures = PodFailures(self.scenario.failures, self.bench, seed=seed, from_s=self.now_s, until_s=until_s)
+        for work in self.works.values():
+            work.group.lives = self.failures
+            for pod in work.group.ready.values():
+                self.failures.begin(pod, self.now_s)
+
+    def _fail(self, pod: Pod, at_s: float) -> None:
+        work, failures = self.works[pod.group.key], self.failures
+        lost = work.fail(pod, at_s)
+        self.bench.log.add(at_s, "pod_failed", workload=work.key, pool=pod.group.pool.name, count=1)
+        if failures is not None:
+            failures.in_flight_lost += lost
 
     def fork(self) -> "SimulatedCluster":
         """An independent copy: same future for same inputs."""
@@ -248,6 +272,16 @@ class SimulatedCluster:
     def set_consolidation(self, pool: str, *, offered: bool) -> None:
         """Offer empty nodes of ``pool`` for removal at once, or leave them to the autoscaler's waiting time."""
         self.pools[pool].offer_consolidation(offered=offered)
+
+    def protect_pod(self, pod: str, ref: WorkloadRef, until_s: float | None) -> None:
+        """Hold scale-downs of ``ref`` while its ``pod`` stands, until ``until_s``; None: no longer."""
+        work, serial = self.work(ref), int(pod.rpartition("-")[2])
+        if serial in work.group.ready or until_s is None:
+            work.protect(serial, until_s)
+
+    def avoid_node(self, node: str, pool: str, until_s: float | None) -> None:
+        """Keep new pods from ``node`` while others of ``pool`` have room, until ``until_s``; None: no longer."""
+        self.pools[pool].avoid(int(node.rpartition("-")[2]), until_s)
 
     def set_owner_min(self, ref: WorkloadRef, replicas: int) -> None:
         """The owner's minReplicas. Before the first step the pods, and the nodes they need, stand at once.

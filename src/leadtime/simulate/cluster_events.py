@@ -24,6 +24,7 @@ class Due(IntEnum):
     CONSOLIDATE = 3  # the node autoscaler looks at empty nodes
     BATCH_ARRIVAL = 4  # the next low-priority pod is submitted
     BATCH_DONE = 5  # a low-priority pod has run to its end
+    POD_FAILS = 6  # a pod fails by itself
 
 
 class Entry(NamedTuple):

@@ -11,6 +11,7 @@ from leadtime.simulate.cluster_autoscaler import ClusterAutoscalerClock, Karpent
 from leadtime.simulate.cluster_events import Bench, Entry, Episodes
 from leadtime.simulate.cluster_nodes import NodePool
 from leadtime.simulate.cluster_workload import LowPriority, Workload
+from leadtime.simulate.pod_failures import PodFailures
 from leadtime.simulate.pods import Node, Pod, PodGroup
 from leadtime.simulate.queueing import Cohort, FluidQueue
 from leadtime.simulate.recorder import EventLog, PoolColumns, StepCounts, WorkloadColumns
@@ -18,7 +19,7 @@ from leadtime.simulate.recorder import EventLog, PoolColumns, StepCounts, Worklo
 PARTS = frozenset(
     {
         Bench, ClusterAutoscalerClock, Cohort, Episodes, EventLog, FluidQueue, KarpenterClock, LowPriority, Node,
-        NodeAutoscaler, NodePool, Pod, PodGroup, PoolColumns, StepCounts, Workload, WorkloadColumns,
+        NodeAutoscaler, NodePool, Pod, PodFailures, PodGroup, PoolColumns, StepCounts, Workload, WorkloadColumns,
     }
 )  # fmt: skip
 _IMMUTABLE = (int, float, str, bool, type(None))

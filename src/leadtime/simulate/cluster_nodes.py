@@ -44,7 +44,7 @@ class NodePool:
     """Nodes and the pods that wait for them."""
 
     __slots__ = (
-        "allocatable_gpus", "arriving", "autoscaler", "bench", "buffers", "by_free", "changed", "columns",
+        "allocatable_gpus", "arriving", "autoscaler", "avoided", "bench", "buffers", "by_free", "changed", "columns",
         "consolidation_offered", "empties", "episodes", "name", "new_pods", "next_draw", "node_area_s", "nodes",
         "pending", "scenario", "stage_counts", "stages", "touched_s", "used_gpus",
     )  # fmt: skip
@@ -61,6 +61,7 @@ class NodePool:
         self.by_free: list[dict[int, Node]] = [{} for _ in range(scenario.gpus_per_node + 1)]  # ready nodes
         self.pending: dict[int, dict[int, Pod]] = {}  # by priority, each in order of creation
         self.buffers: dict[str, Room] = {}
+        self.avoided: dict[int, float] = {}  # node serial → until when new pods rather go elsewhere
         self.episodes = Episodes(scenario.name)
         self.next_draw = 0
         self.allocatable_gpus = 0
@@ -121,12 +122,25 @@ class NodePool:
 
     def place_for(self, gpus: int) -> Node | None:
         """The ready node a pod of ``gpus`` GPUs goes to: fullest (or emptiest) that fits; among equals the one that has
-        been so filled for longest. None when none fits."""
+        been so filled for longest. A node that is avoided comes last. None when none fits."""
         sizes = range(gpus, self.scenario.gpus_per_node + 1)
+        shunned: Node | None = None
         for free in sizes if self.scenario.scheduling == "most_allocated" else reversed(sizes):
-            if self.by_free[free]:
-                return next(iter(self.by_free[free].values()))
-        return None
+            if not self.avoided:
+                if self.by_free[free]:
+                    return next(iter(self.by_free[free].values()))
+                continue
+            for node in self.by_free[free].values():
+                if node.serial not in self.avoided:
+                    return node
+                shunned = shunned or node
+        return shunned
+
+    def avoid(self, serial: int, until_s: float | None) -> None:
+        """Keep new pods from this node while others have room, until ``until_s`` (None: no longer)."""
+        self.avoided.pop(serial, None)
+        if until_s is not None:
+            self.avoided[serial] = until_s
 
     def _schedule(self, at_s: float) -> None:
         """Bind what fits: highest priority first, then oldest; a pod that does not fit does not hold back others."""
@@ -241,6 +255,10 @@ class NodePool:
     def buffer_requests(self) -> list[int]:
         """GPUs of each virtual pod of the capacity buffers."""
         return [room.gpus for room in self.buffers.values() for _ in range(room.pods)]
+
+    def expire_avoided(self, at_s: float) -> None:
+        """Forget what is no longer avoided at ``at_s``."""
+        self.avoided = {serial: until_s for serial, until_s in self.avoided.items() if until_s > at_s}
 
     def expire_buffers(self, at_s: float) -> None:
         """Drop buffers whose time is over at ``at_s``."""

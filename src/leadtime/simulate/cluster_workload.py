@@ -5,7 +5,9 @@ it, never zero. Its minReplicas is the owner's or a live floor's, whichever is h
 """
 
 import math
+from dataclasses import dataclass
 
+from leadtime.domain.risk import PodEnding
 from leadtime.mechanics import hpa
 from leadtime.simulate.cluster_events import Bench, Due
 from leadtime.simulate.cluster_nodes import NodePool
@@ -19,13 +21,21 @@ STAYED_RATIO = 0.95  # demand stayed: at least this share of what it was …
 STAYED_LOOKBACK_S = 600  # … ten minutes earlier
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protection:
+    """No scale-down below ``level`` replicas until ``until_s`` (open)."""
+
+    until_s: float
+    level: int
+
+
 class Workload:
     """One Deployment behind an HPA, its users and its queue."""
 
     __slots__ = (
         "arrivals_rps", "bench", "capacity_rps", "columns", "floor", "floor_expires_s", "group", "hpa_on", "hpa_spec",
-        "hpa_state", "key", "low", "metric_rps", "next_sync_s", "owner_min", "queue", "rise_seen_s", "scenario", "step",
-        "step_s", "target_ratio", "wanted", "warm_hold_s",
+        "hpa_state", "hpa_wish", "key", "lost_now", "low", "metric_rps", "next_sync_s", "owner_min", "protected",
+        "queue", "rise_seen_s", "scenario", "step", "step_s", "target_ratio", "wanted", "warm_hold_s",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +71,9 @@ class Workload:
         self.next_sync_s = float(start_s)
         self.rise_seen_s = -math.inf
         self.wanted = mine.initial_replicas or mine.min_replicas
+        self.hpa_wish = 0  # what the HPA's metric alone asked for at its last sync
+        self.protected: dict[int, Protection] = {}  # by pod serial
+        self.lost_now = 0.0  # requests in flight on pods that failed in this step
         self.columns: WorkloadColumns | None = None
         self.low = LowPriority(mine.low_priority_pods, mine, pool, bench, start_s) if mine.low_priority_pods else None
 
@@ -72,7 +85,10 @@ class Workload:
             self.set_floor(None, 0.0, at_s, detail="lapsed")
         if self.hpa_on and at_s >= self.next_sync_s:
             self.next_sync_s = max(self.next_sync_s, at_s - self.step_s) + self.scenario.hpa.sync_s
+            before = self.wanted
             self._sync(at_s)
+            if self.protected:
+                self.wanted = max(self.wanted, min(before, self._held(at_s)))
         group = self.group
         missing = self.wanted - len(group.pending) - len(group.starting) - len(group.ready)
         if missing > 0:
@@ -101,6 +117,8 @@ class Workload:
         sync = hpa.sync(self.hpa_spec, self.hpa_state, seen)
         self.hpa_state = sync.state
         self.wanted = sync.desired
+        if sync.proposals:
+            self.hpa_wish = sync.proposals[0] or 0
         if sync.proposals and (sync.proposals[0] or 0) > before:
             self._note_rise(at_s, sync.proposals[0] or 0, before)
         if sync.reason is hpa.SyncReason.BELOW_MIN and sync.desired > before and self.columns is not None:
@@ -117,7 +135,7 @@ class Workload:
 
     # --- deletions -------------------------------------------------------------------------------------------------
 
-    def delete(self, pods: list[Pod], at_s: float) -> None:
+    def delete(self, pods: list[Pod], at_s: float, how: PodEnding = PodEnding.DELETED) -> None:
         """Delete ``pods`` and count what it cost.
 
         A Ready pod is *busy* when the fluid load keeps at least one request in flight per ready pod (rate per pod ×
@@ -138,7 +156,39 @@ class Workload:
                 if pod.ready_s is not None:
                     counts.busy_killed += busy
                     counts.warm_killed += pod.ready_s < served_s
-            self.group.delete(pod, at_s)
+            self.group.delete(pod, at_s, how)
+
+    def fail(self, pod: Pod, at_s: float) -> float:
+        """``pod`` fails: requests in flight on it are lost, and it serves nothing more. Returns how many.
+
+        In flight on one pod: its share of the arrivals, or its capacity while anybody waits, times the service time.
+        """
+        share_rps = self.arrivals_rps[self.step] / max(1, len(self.group.ready))
+        rate_rps = self.capacity_rps if self.queue.cohorts else min(share_rps, self.capacity_rps)
+        lost = rate_rps * self.queue.service_s
+        self.lost_now += lost
+        self.group.delete(pod, at_s, PodEnding.FAILED)
+        return lost
+
+    def pod_gone(self, pod: Pod) -> None:
+        """Its protection goes with it."""
+        self.protected.pop(pod.serial, None)
+
+    def protect(self, serial: int, until_s: float | None) -> None:
+        """Hold scale-downs while the pod stands, until ``until_s`` (None: no longer).
+
+        What only our floor holds above the HPA's wish is not protected: a spare replica goes when its floor does.
+        """
+        before = self.protected.pop(serial, None)
+        if until_s is not None:
+            by_floor = self.floor is not None and self.wanted <= self.floor
+            level = max(self.owner_min, min(self.wanted, self.hpa_wish)) if by_floor else self.wanted
+            self.protected[serial] = Protection(until_s=until_s, level=level if before is None else before.level)
+
+    def _held(self, at_s: float) -> int:
+        """Replicas below which nothing is scaled down now."""
+        self.protected = {serial: held for serial, held in self.protected.items() if held.until_s > at_s}
+        return max((held.level for held in self.protected.values()), default=0)
 
     def _last_served_s(self, at_s: float) -> float:
         """End of the newest complete step in which requests came; minus infinity when none did within the hold."""
@@ -159,6 +209,10 @@ class Workload:
             columns.begin_step(arrived)
         capacity = group.ready_area_s * self.capacity_rps
         self.queue.step(self.step, start_s, self.step_s, arrived=arrived, capacity=capacity, book=columns)
+        if self.lost_now:
+            if columns is not None:
+                columns.lose(self.step, self.lost_now)
+            self.lost_now = 0.0
         if columns is not None:
             columns.end_step(
                 wanted=self.wanted, ready=len(group.ready), starting=len(group.starting), pending=len(group.pending),

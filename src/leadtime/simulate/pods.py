@@ -8,6 +8,7 @@ Counts are the lengths of three dictionaries; pod seconds are summed when a coun
 from collections import Counter
 from typing import Protocol
 
+from leadtime.domain.risk import PodEnding
 from leadtime.mechanics import replicaset
 from leadtime.mechanics.stages import StageDistribution, draw_s
 from leadtime.simulate.cluster_events import DAY_S, Bench, Due, Episodes, Passage
@@ -34,8 +35,21 @@ class Place(Protocol):
 class Owner(Protocol):
     """What pods need of the workload they belong to."""
 
-    def delete(self, pods: "list[Pod]", at_s: float) -> None:
+    def delete(self, pods: "list[Pod]", at_s: float, how: PodEnding = PodEnding.DELETED) -> None:
         """Delete pods and count what it cost."""
+
+    def pod_gone(self, pod: "Pod") -> None:
+        """A pod of the group was taken away, whoever did it."""
+
+
+class Lives(Protocol):
+    """What watches pods live and end (simulate/pod_failures.py)."""
+
+    def begin(self, pod: "Pod", at_s: float) -> None:
+        """``pod`` is Ready."""
+
+    def ended(self, pod: "Pod", at_s: float, how: PodEnding) -> None:
+        """``pod`` is gone."""
 
 
 class Node:
@@ -102,6 +116,7 @@ class PodGroup:
         "episodes",
         "gpus",
         "key",
+        "lives",
         "next_draw",
         "owner",
         "pending",
@@ -128,6 +143,7 @@ class PodGroup:
         self.cached_ratio = cached_ratio
         self.run_s = run_s  # None: runs until it is deleted
         self.owner: Owner | None = None  # None: nobody counts what a deletion costs
+        self.lives: Lives | None = None  # None: nobody watches, and no pod fails
         self.bench = bench
         self.next_draw = 0
         self.pending: dict[int, Pod] = {}
@@ -212,9 +228,15 @@ class PodGroup:
         pod.ready_s = at_s
         self.ready[pod.serial] = pod
         self.bench.log.add(at_s, "pod_ready", workload=self.key, pool=self.pool.name, count=1)
+        if self.lives is not None:
+            self.lives.begin(pod, at_s)
 
-    def delete(self, pod: Pod, at_s: float) -> None:
+    def delete(self, pod: Pod, at_s: float, how: PodEnding = PodEnding.DELETED) -> None:
         """Take the pod away at once, wherever it is on its way."""
+        if self.lives is not None:
+            self.lives.ended(pod, at_s, how)
+            if self.owner is not None:
+                self.owner.pod_gone(pod)
         self.touch(at_s)
         self.bench.pods_deleted += 1
         pod.alive = False
@@ -233,9 +255,9 @@ class PodGroup:
     def evict(self, pod: Pod, at_s: float) -> None:
         """The pod's node is drained: it goes, and its owner makes another at its next look."""
         if self.owner is None:
-            self.delete(pod, at_s)
+            self.delete(pod, at_s, PodEnding.EVICTED)
         else:
-            self.owner.delete([pod], at_s)
+            self.owner.delete([pod], at_s, PodEnding.EVICTED)
 
     def _note_passage(self, pod: Pod, at_s: float, *, censored: bool) -> None:
         stage = self.stages[pod.stage].name

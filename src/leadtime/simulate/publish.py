@@ -1,7 +1,7 @@
 """One replay → report.json, report.html and ticks.sqlite in a folder, and the report for whoever asked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ from leadtime.ledger.sqlite import SqliteLedger
 from leadtime.scorecard.digest import TickDigest, digest
 from leadtime.scorecard.measures import score
 from leadtime.simulate.report import Conclusion, ReportInputs, WarmPods, build_report, encode_report
+from leadtime.simulate.report_fields import rounded
 from leadtime.simulate.report_html import build_html
 from leadtime.simulate.report_minutes import minutes
+from leadtime.simulate.risk_study import as_json, study
 from leadtime.simulate.verdict import conclude, in_shadow, with_kill, with_warm_pods, writes
 from leadtime.simulate.warm_pods import warm_pods_needed
 from leadtime.simulate.worlds import Played, Prepared, Progress, Replay, play
@@ -58,12 +60,15 @@ def publish(replay: Replay, telling: Telling, folder: Path, progress: Progress) 
         workloads=tuple(work.key for work in replay.scenario.workloads),
         worlds=WORLDS,
         tick_s=replay.policy.loop.tick_s,
+        extra={} if replay.risk is None else {"risk_model": replay.risk.name},
     )
     with SqliteLedger.create(folder / "ticks.sqlite", meta) as ledger:
         sink = LedgerAndDigests(ledger)
         prepared, played = play(replay, sink, progress)
+        risk = _risk(prepared, progress)
         progress("report", 0.0)
         warm = _warm(prepared, telling, progress)
+        telling = replace(telling, extra={**telling.extra, **risk})
         report = build_report(_inputs(prepared, played, sink.digests, telling, warm))
         for world, run in played.runs.items():
             for key in run.workloads:
@@ -120,6 +125,16 @@ def _rivals(played: Played) -> dict[str, Any]:
 
 def _learned_from(prepared: Prepared) -> dict[str, str]:
     return {key: lead.learned_from for key, lead in prepared.leads.items()}
+
+
+def _risk(prepared: Prepared, progress: Progress) -> dict[str, Any]:
+    """What a failure model was worth; no field at all where no pod ever fails."""
+    replay = prepared.replay
+    if replay.scenario.failures is None:
+        return {}
+    if replay.risk is None:
+        return {"risk": None, "risk_reason": "no failure model was given (--risk-model)"}
+    return {"risk": as_json(study(prepared, replay.risk, progress), rounded)}
 
 
 def _warm(prepared: Prepared, telling: Telling, progress: Progress) -> WarmPods | None:

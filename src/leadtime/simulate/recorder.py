@@ -75,6 +75,18 @@ class WorkloadColumns:
         if i >= 0:
             self.unserved[i] += count
 
+    def lose(self, index: int, count: float) -> None:
+        """Up to ``count`` requests counted as served in step ``index`` were in flight on a pod that failed."""
+        i = index - self.first
+        if i < 0 or self.served[i] <= 0.0:
+            return
+        lost = min(count, self.served[i])
+        kept = 1.0 - lost / self.served[i]
+        self.served[i] -= lost
+        self.late[i] *= kept
+        self.latency_sum[i] *= kept
+        self.unserved[i] += lost
+
     def end_step(
         self, *, wanted: int, ready: int, starting: int, pending: int, floor: int, pod_s: float, pending_s: float
     ) -> None:

@@ -163,8 +163,22 @@ class PoolScenario(Part):
         return self
 
 
+class FailuresScenario(Part):
+    """Pods fail by the trace generator's hidden chain from the scored span's start on (simulate/pod_failures.py).
+
+    ``base_rate``: share of usage windows after which a pod fails within 15 minutes, as the generator counts it.
+    ``mu``: how far the usage of a degrading pod stands out, in standard deviations; 0: nothing tells them apart.
+    """
+
+    base_rate: float = Field(default=0.001, ge=1e-5, le=0.2)
+    mu: float = Field(default=1.5, ge=0, le=6)
+
+
 class Scenario(Part):
-    """A whole cluster. ``queue_limit_requests``: requests that may wait per workload; None is no limit."""
+    """A whole cluster. ``queue_limit_requests``: requests that may wait per workload; None is no limit.
+
+    ``failures``: None: no pod ever fails by itself.
+    """
 
     name: str = Field(min_length=1)
     step_s: int = Field(default=15, ge=1, le=60)
@@ -176,6 +190,7 @@ class Scenario(Part):
     warm_hold_s: float = Field(default=1800, ge=0)
     workloads: tuple[WorkloadScenario, ...] = Field(min_length=1)
     pools: tuple[PoolScenario, ...] = Field(min_length=1)
+    failures: FailuresScenario | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> "Scenario":

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from leadtime.actuators.ladder import LadderActuator
 from leadtime.domain.lead_time import LeadTime
 from leadtime.domain.ports import TickSink
+from leadtime.domain.risk import RiskScorer
 from leadtime.domain.tick import LoopState
 from leadtime.domain.time_window import from_epoch
 from leadtime.forecast import lead_time
 from leadtime.loop.memory import CLUSTER_KEY
-from leadtime.loop.tick import Ports, tick
+from leadtime.loop.tick import Ports, TickResult, tick
+from leadtime.loop.view import RiskPorts
 from leadtime.loop.warm import learn
 from leadtime.policy.schema import Policy
 from leadtime.scorecard.run import WorldRun
@@ -26,6 +28,7 @@ from leadtime.simulate.equal_cost import EqualCost, match_cost
 from leadtime.simulate.oracle_world import OracleWorld, run_oracle
 from leadtime.simulate.scenario import Scenario
 from leadtime.simulate.source import SimulatedSource
+from leadtime.simulate.usage_source import SimulatedUsage
 from leadtime.simulate.writer import SimulatedWriter
 
 CHEAPEST_TARGET_RATIO = 0.20  # below a fifth of a pod's capacity nobody runs an HPA
@@ -43,7 +46,8 @@ class Replay:
 
     [demand start, scored_from_s) is the warm-up, [scored_from_s, end_s) is scored. ``kill_at_s``: the kill switch is on
     from that tick on. ``warm_pods``: pods added to the first workload's minReplicas, standing warm when the scored span
-    begins, in every world.
+    begins, in every world. ``risk``: the failure model of leadtime's world; in a scenario with failures pods fail in
+    every world but the oracle's, alike (draws by ``seed``).
     """
 
     scenario: Scenario
@@ -54,6 +58,7 @@ class Replay:
     end_s: int
     kill_at_s: int | None = None
     warm_pods: int = 0
+    risk: RiskScorer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,13 +104,23 @@ def _leads(state: LoopState, replay: Replay) -> dict[str, LeadTime]:
     }
 
 
+def begun(prepared: Prepared, failing_seed: int | None = None) -> SimulatedCluster:
+    """A world at the scored span's start: recording, and its pods failing where the scenario says so.
+
+    ``failing_seed``: which draw of failures; the replay's seed when left out.
+    """
+    replay, cluster = prepared.replay, prepared.cluster.fork()
+    cluster.start_recording()
+    cluster.start_failing(replay.seed if failing_seed is None else failing_seed, replay.end_s)
+    return cluster
+
+
 def run_hpa(prepared: Prepared, world: str = "hpa", target_ratio: float | None = None) -> WorldRun:
     """The HPA alone, its target replaced when ``target_ratio`` is given."""
-    cluster = prepared.cluster.fork()
+    cluster = begun(prepared)
     if target_ratio is not None:
         for work in cluster.works.values():
             work.set_target_ratio(target_ratio)
-    cluster.start_recording()
     cluster.advance(prepared.replay.end_s)
     return cluster.collect(world)
 
@@ -125,20 +140,38 @@ def run_leadtime(
     """The loop beside the HPA until ``until_s`` (default: the replay's end), every tick handed to ``sink``."""
     replay = prepared.replay
     until_s = replay.end_s if until_s is None else until_s
-    cluster = prepared.cluster.fork()
+    cluster = begun(prepared)
+
+    def watch(result: TickResult) -> None:
+        sink.append(result.tick)
+
+    return play_loop(prepared, cluster, replay.risk, watch, progress, until_s=until_s)
+
+
+def play_loop(
+    prepared: Prepared,
+    cluster: SimulatedCluster,
+    scorer: RiskScorer | None,
+    watch: Callable[[TickResult], None],
+    progress: Progress,
+    *,
+    until_s: int,
+) -> LeadtimeWorld:
+    """Tick by tick on ``cluster``, which ``begun`` made, up to ``until_s``; ``watch`` gets every result."""
+    replay = prepared.replay
     source, writer = SimulatedSource(cluster), SimulatedWriter(cluster)
+    risk = None if scorer is None else RiskPorts(source=SimulatedUsage(cluster), scorer=scorer)
     killed = _killed(replay.policy)
     state = prepared.state
-    cluster.start_recording()
     tick_s, span_s = replay.policy.loop.tick_s, until_s - replay.scored_from_s
     for at_s in range(first_tick_s(replay), until_s, tick_s):
         cluster.advance(at_s)
         policy = killed if replay.kill_at_s is not None and at_s >= replay.kill_at_s else replay.policy
         as_of = from_epoch(at_s)
-        ports = Ports(source=source, actuator=LadderActuator(policy.actuation, writer))
+        ports = Ports(source=source, actuator=LadderActuator(policy.actuation, writer), risk=risk)
         result = tick(as_of, ports, policy, state, recorded_at=as_of)
         state = result.state
-        sink.append(result.tick)
+        watch(result)
         if state.ticks % TICKS_PER_NOTE == 0:
             progress("leadtime", (at_s - replay.scored_from_s) / span_s)
     cluster.advance(until_s)
@@ -198,8 +231,7 @@ def run_cron(
     def run(factor: float) -> WorldRun:
         if factor == 0.0:
             return replace(hpa, world=name)
-        cluster = prepared.cluster.fork()
-        cluster.start_recording()
+        cluster = begun(prepared)
         at_s = replay.scored_from_s
         while at_s < replay.end_s:
             cluster.advance(at_s)

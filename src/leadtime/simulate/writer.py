@@ -31,3 +31,11 @@ class SimulatedWriter:
     def set_consolidation(self, pool: str, *, offered: bool) -> None:
         """Offer empty nodes of a pool to the node autoscaler at once, or leave them to its own waiting time."""
         self._cluster.set_consolidation(pool, offered=offered)
+
+    def protect_pod(self, pod: str, ref: WorkloadRef, expires_at: datetime | None) -> None:
+        """Hold scale-downs of the pod's workload until ``expires_at``; None ends it."""
+        self._cluster.protect_pod(pod, ref, None if expires_at is None else expires_at.timestamp())
+
+    def avoid_node(self, node: str, pool: str, expires_at: datetime | None) -> None:
+        """Keep new pods from ``node`` while others have room, until ``expires_at``; None ends it."""
+        self._cluster.avoid_node(node, pool, None if expires_at is None else expires_at.timestamp())
