@@ -53,15 +53,19 @@ def instance_events(knobs: Knobs, plan: Plan, machines: Machines, cohort: Cohort
 def _alloc_events(
     knobs: Knobs, plan: Plan, machines: Machines, cohort: Cohort, rng: np.random.Generator
 ) -> pl.DataFrame:
-    """SUBMIT and SCHEDULE of alloc instances; they live on beyond the trace."""
+    """SUBMIT and SCHEDULE of alloc instances, and KILL when their set ends."""
     of, instance = alloc_instances(plan, cohort)
-    both = np.concatenate([of, of])
-    n = len(of)
+    ended = plan.end_us[of] < AFTER_TRACE_US
+    which = np.concatenate([np.arange(len(of)), np.arange(len(of)), np.flatnonzero(ended)])
+    kind = np.repeat(
+        [int(EventType.SUBMIT), int(EventType.SCHEDULE), int(EventType.KILL)], [len(of), len(of), ended.sum()]
+    )
+    of, instance = of[which], instance[which]
+    none = np.full(len(of), -1)
     return _instance_frame(
-        knobs, plan, machines, rng, time=plan.start_us[both],
-        kind=np.repeat([int(EventType.SUBMIT), int(EventType.SCHEDULE)], n), of=both, instance=np.tile(instance, 2),
-        machine=np.tile(alloc_machine(machines, plan, of, instance), 2), alloc=np.full(2 * n, -1),
-        alloc_instance=np.full(2 * n, -1), request=plan.request[both] * 4,
+        knobs, plan, machines, rng, time=np.where(kind == int(EventType.KILL), plan.end_us[of], plan.start_us[of]),
+        kind=kind, of=of, instance=instance, machine=alloc_machine(machines, plan, of, instance), alloc=none,
+        alloc_instance=none, request=plan.request[of] * 4,
     )  # fmt: skip
 
 
@@ -145,7 +149,7 @@ def collection_events(knobs: Knobs, plan: Plan, cohort: Cohort) -> pl.DataFrame:
 
 
 def _collection_ends(knobs: Knobs, plan: Plan, cohort: Cohort, rows: Ints) -> tuple[Ints, Ints]:
-    """Time (0: none known) and kind of every collection's end. Alloc sets live on."""
+    """Time (0: none known) and kind of every collection's end."""
     runs = cohort.lived.runs
     mine = runs["slot"] < len(cohort.slots.tier)
     collection = cohort.slots.collection[runs["slot"][mine]]
@@ -158,7 +162,7 @@ def _collection_ends(knobs: Knobs, plan: Plan, cohort: Cohort, rows: Ints) -> tu
     sooner = by_user & (~done | (plan.end_us[rows] <= end))
     end = np.where(sooner, plan.end_us[rows], end)
     kind = np.where(sooner, int(EventType.KILL), kind)
-    return np.where(plan.alloc_set[rows], 0, end), kind
+    return end, kind
 
 
 def soiled(knobs: Knobs, frame: pl.DataFrame, stream: int, number: int) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -20,7 +20,7 @@ from leadtime.simulate.borg.plan import generator
 from leadtime.simulate.borg.tally import GROUPS, Tally, tallies
 from leadtime.simulate.borg.traps import score_is_exact, trapped_events, trapped_usage
 from leadtime.simulate.borg.truth import LABELLED, REASONS, failing, reasons, truth_frame
-from leadtime.simulate.borg.usage import in_order, usage_frame
+from leadtime.simulate.borg.usage import usage_frame
 from leadtime.simulate.borg.world import World, drawn
 from leadtime.simulate.borg.write import TRUTH, TRUTH_FOLDER, TRUTH_ROWS, TRUTH_SCHEMA, TraceFolder, trace_folder
 
@@ -104,7 +104,7 @@ class _Scribe:
         if cohort.number == 0 and knobs.dialects != (Dialect.SLICE,):
             self.folder.shard("machine_events", machine_events(knobs, cell))
         events = instance_events(knobs, plan, cell, cohort)
-        usage = trapped_usage(knobs, cohort.number, in_order(knobs, usage_frame(knobs, plan, cell, cohort)), events)
+        usage = trapped_usage(knobs, cohort.number, usage_frame(knobs, plan, cell, cohort), events)
         collections = collection_events(knobs, plan, cohort)
         if self.folder.dialect(cohort.number) is Dialect.SLICE:
             self.folder.slice(usage, trapped_events(knobs, events), trapped_events(knobs, collections))

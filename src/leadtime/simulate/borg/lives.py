@@ -94,7 +94,9 @@ class Lives:
         self._first_starts()
         for step in range(self.steps):
             self._advance(step)
-            for slot, submit_us, start_us in self.waiting[step]:
+            while self.waiting[step]:  # a run that ends before its first boundary may start again before it
+                batch, self.waiting[step] = self.waiting[step], []
+                slot, submit_us, start_us = (np.concatenate(column) for column in zip(*batch, strict=True))
                 self._begin(step, slot, submit_us, start_us)
         self._after_trace()
         slots, steps, runs, signals, beliefs = zip(*self.rows, strict=True) if self.rows else ([],) * 5
@@ -143,11 +145,9 @@ class Lives:
         ok = start_us < np.minimum(self.slots.stop_us[slot], self.until_us)
         slot, submit_us, start_us = slot[ok], submit_us[ok], start_us[ok]
         step = np.clip(step_after(self.slots.phase_us[slot], start_us), 0, self.steps)
-        order = np.argsort(step, kind="stable")
-        edges = np.flatnonzero(np.diff(step[order], prepend=-1))
-        for part in np.split(order, edges[1:]):
-            if len(part):
-                self.waiting[int(step[part[0]])].append((slot[part], submit_us[part], start_us[part]))
+        for one in np.unique(step).tolist():
+            part = step == one
+            self.waiting[one].append((slot[part], submit_us[part], start_us[part]))
 
     def _record_begin(self, slot: Ints, submit_us: Ints, start_us: Ints) -> Ints:
         """Runs into the book: machine, number, change of request."""

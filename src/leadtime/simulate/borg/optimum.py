@@ -85,15 +85,12 @@ class Future:
         1-60 s after it, so it can fail only in what is left of them. A failure may be lost (share ``lost``).
         """
         kind = half * 2 + parent
-        flat = self.table.reshape(-1, 2, 2, len(STEPS))
-        out = np.zeros((len(bad), len(STEPS)))
-        for z, weight in ((0, 1.0 - bad), (1, bad)):
-            states = flat[:, z]
-            for value in range(len(flat)):
-                rows = kind == value
-                if rows.any():
-                    b, w = belief[z, rows][:, None], weight[rows][:, None]
-                    out[rows] += w * (b * states[value, 1] + (1 - b) * states[value, 0])
+        worlds = ((1.0 - bad) * (1.0 - belief[0]), (1.0 - bad) * belief[0], bad * (1.0 - belief[1]), bad * belief[1])
+        parts = np.stack(worlds, axis=1)  # [n, (z, state)]
+        out = np.empty((len(bad), len(STEPS)))
+        for value, table in enumerate(self.table.reshape(-1, 4, len(STEPS))):
+            rows = np.flatnonzero(kind == value)
+            out[rows] = np.einsum("np,ph->nh", parts[rows], table)
         gone = np.flatnonzero(parent_gone_us >= 0)
         left = np.clip(KILL_LATEST_US - parent_gone_us[gone], 0, None) / 2 / 300e6
         out[gone] = (out[gone, 0] * left)[:, None]

@@ -29,6 +29,7 @@ FIRST_ID = 330_000_000_000  # ids of 2019 look like this; float64 holds them exa
 ID_STEP = 7_919
 CELL_STEP = 10_000_000_000
 USERS = 120
+ALLOC_US = 21_600_000_000  # mean life of an alloc set, 6 h
 SPREAD_US = 120_000_000  # a collection's tasks start within a few minutes of each other: mean of the exponential
 
 
@@ -74,7 +75,9 @@ def planned(knobs: Knobs, chain: Chain, shapes: Shapes) -> Plan:
     low, high = np.array(PRIORITIES).T
     start = _starts(rng, knobs, n)
     end = np.maximum(start, TRACE_START_US) + _exponential_us(rng, DAY_US / max(knobs.killed_a_day, 1e-9), n)
-    end[(end > knobs.observed_until_us) | (knobs.killed_a_day == 0) | alloc_set] = AFTER_TRACE_US
+    end[knobs.killed_a_day == 0] = AFTER_TRACE_US
+    end = np.where(alloc_set, np.maximum(start, TRACE_START_US) + _exponential_us(rng, ALLOC_US, n), end)
+    end[end > knobs.observed_until_us] = AFTER_TRACE_US
     parent = _earlier(rng, knobs.parents, start=start, end=end, who=~alloc_set, whose=~alloc_set)
     users = np.minimum((rng.pareto(0.7, n) * 2).astype(np.int64), USERS - 1)
     return Plan(

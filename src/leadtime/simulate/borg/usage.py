@@ -4,6 +4,8 @@ The signal is in the CPU ratio only: usage = ratio x the request that holds at t
 a function of the same ratio, or noise without signal.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -11,6 +13,7 @@ import polars as pl
 from leadtime.domain.borg import DEDICATED_MACHINE, NO_MACHINE, TRACE_START_US, WINDOW_US
 from leadtime.simulate.borg.cohort import Cohort
 from leadtime.simulate.borg.knobs import Knobs, Trap
+from leadtime.simulate.borg.lives import SECOND_US
 from leadtime.simulate.borg.machines import Machines
 from leadtime.simulate.borg.plan import Bools, Floats, Ints, Plan, generator
 
@@ -23,24 +26,48 @@ TAIL_HIGH = np.array([0.62, 0.65, 0.68, 0.71, 0.75, 0.79, 0.83, 0.88, 0.94], np.
 CPI_BY_PLATFORM = np.array([1.1, 1.3, 0.9, 1.6, 1.2, 1.8, 1.0], np.float32)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What a usage row is made from. ``machine`` is a row of the machines; requests are those at the window's end."""
+
+    start_us: Ints
+    end_us: Ints
+    collection_id: Ints
+    instance: Ints
+    machine: Ints
+    alloc_id: Ints
+    alloc_instance: Ints
+    kind: Ints
+    cpu: Floats
+    memory: Floats
+    ratio: Floats
+
+
 def usage_frame(knobs: Knobs, plan: Plan, machines: Machines, cohort: Cohort) -> pl.DataFrame:
-    """Rows of the cohort's tasks in the order of its windows, then those of its alloc instances."""
+    """Rows of the cohort's tasks and alloc instances by the time their window begins; by task under T7."""
     rng = generator(knobs, 11, cohort.number)
+    parts = (_task_rows(plan, cohort), _alloc_rows(knobs, plan, machines, cohort, rng))
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Rows.__slots__}
+    if Trap.T7 not in knobs.traps:
+        order = np.argsort(columns["start_us"], kind="stable")
+        columns = {name: column[order] for name, column in columns.items()}
+    return _frame(knobs, machines, rng, Rows(**columns))
+
+
+def _task_rows(plan: Plan, cohort: Cohort) -> Rows:
     w, runs = cohort.windows, cohort.lived.runs
     of = cohort.collection(w.slot)
     factor = np.where(runs["update_us"][w.run] <= w.end_us, runs.update_factor[w.run], 1.0)
-    cpu = np.where(cohort.zero_request[w.slot], ZERO_REQUEST_USES, plan.request[of, 0] * factor)
-    memory = np.where(cohort.zero_request[w.slot], ZERO_REQUEST_USES, plan.request[of, 1] * factor)
-    alloc = plan.alloc[of]
-    inside = alloc >= 0
-    tasks = _frame(
-        knobs, machines, rng, start=w.start_us, end=w.end_us, collection=plan.id[of],
-        instance=cohort.slots.instance[w.slot], machine=runs["machine"][w.run],
-        alloc=np.where(inside, plan.id[np.maximum(alloc, 0)], 0),
-        alloc_instance=np.where(inside, cohort.slots.instance[w.slot] % plan.tasks[np.maximum(alloc, 0)], -1),
-        kind=0, cpu=cpu, memory=memory, ratio=0.5 + 0.1 * w.x,
+    zero = cohort.zero_request[w.slot]
+    instance, alloc = cohort.slots.instance[w.slot], plan.alloc[of]
+    inside, row = alloc >= 0, np.maximum(alloc, 0)
+    return Rows(
+        start_us=w.start_us, end_us=w.end_us, collection_id=plan.id[of], instance=instance,
+        machine=runs["machine"][w.run], alloc_id=np.where(inside, plan.id[row], 0),
+        alloc_instance=np.where(inside, instance % plan.tasks[row], -1), kind=np.zeros(len(of), np.int64),
+        cpu=np.where(zero, ZERO_REQUEST_USES, plan.request[of, 0] * factor),
+        memory=np.where(zero, ZERO_REQUEST_USES, plan.request[of, 1] * factor), ratio=0.5 + 0.1 * w.x,
     )  # fmt: skip
-    return pl.concat([tasks, _alloc_usage(knobs, plan, machines, cohort, rng)])
 
 
 def alloc_instances(plan: Plan, cohort: Cohort) -> tuple[Ints, Ints]:
@@ -56,63 +83,60 @@ def alloc_machine(machines: Machines, plan: Plan, of: Ints, instance: Ints) -> I
     return np.asarray(machines.steady[(plan.id[of] + instance) % len(machines.steady)])
 
 
-def _alloc_usage(
-    knobs: Knobs, plan: Plan, machines: Machines, cohort: Cohort, rng: np.random.Generator
-) -> pl.DataFrame:
-    """Alloc instances live from their start to the end of the trace, on the global grid."""
+def _alloc_rows(knobs: Knobs, plan: Plan, machines: Machines, cohort: Cohort, rng: np.random.Generator) -> Rows:
+    """Alloc instances live from their set's start to its end, on the global grid."""
     of, instance = alloc_instances(plan, cohort)
     first = (np.maximum(plan.start_us[of], TRACE_START_US) - TRACE_START_US) // WINDOW_US
-    counts = knobs.days * 288 - first
+    until = np.minimum(plan.end_us[of], knobs.observed_until_us)
+    counts = (until - TRACE_START_US - 1) // WINDOW_US + 1 - first
     row = np.repeat(np.arange(len(of)), counts)
     step = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts) + first[row]
     start = np.maximum(TRACE_START_US + step * WINDOW_US, plan.start_us[of[row]])
-    keep = TRACE_START_US + (step + 1) * WINDOW_US - start >= 1_000_000
-    row, step, start = row[keep], step[keep], start[keep]
+    end = np.minimum(TRACE_START_US + (step + 1) * WINDOW_US, until[row])
+    keep = end - start >= SECOND_US
+    row, start, end = row[keep], start[keep], end[keep]
     of, instance = of[row], instance[row]
-    return _frame(
-        knobs, machines, rng, start=start, end=TRACE_START_US + (step + 1) * WINDOW_US, collection=plan.id[of],
-        instance=instance, machine=alloc_machine(machines, plan, of, instance), alloc=np.zeros(len(of), np.int64),
-        alloc_instance=np.full(len(of), -1), kind=1, cpu=plan.request[of, 0] * 4, memory=plan.request[of, 1] * 4,
-        ratio=0.5 + 0.1 * rng.standard_normal(len(of)),
+    n = len(of)
+    return Rows(
+        start_us=start, end_us=end, collection_id=plan.id[of], instance=instance,
+        machine=alloc_machine(machines, plan, of, instance), alloc_id=np.zeros(n, np.int64),
+        alloc_instance=np.full(n, -1), kind=np.ones(n, np.int64), cpu=plan.request[of, 0] * 4,
+        memory=plan.request[of, 1] * 4, ratio=0.5 + 0.1 * rng.standard_normal(n),
     )  # fmt: skip
 
 
-def _frame(
-    knobs: Knobs, machines: Machines, rng: np.random.Generator, *, start: Ints, end: Ints, collection: Ints,
-    instance: Ints, machine: Ints, alloc: Ints, alloc_instance: Ints, kind: int, cpu: Floats, memory: Floats,
-    ratio: Floats,
-) -> pl.DataFrame:  # fmt: skip
+def _frame(knobs: Knobs, machines: Machines, rng: np.random.Generator, rows: Rows) -> pl.DataFrame:
     """The canonical columns from the few that matter."""
-    n = len(start)
-    average = (ratio * cpu).astype(np.float32)
+    n = len(rows.start_us)
+    average = (rows.ratio * rows.cpu).astype(np.float32)
     noise = rng.standard_normal((4, n), dtype=np.float32)
     most = average * (1.1 + 0.2 * np.abs(noise[0]))
-    used = memory.astype(np.float32) * (0.6 + 0.1 * np.tanh(noise[1]))
+    used = rows.memory.astype(np.float32) * (0.6 + 0.1 * np.tanh(noise[1]))
     u = rng.random((4, n), dtype=np.float32)
-    counters = machines.counters[machine]
-    cycles = CPI_BY_PLATFORM[machines.platform[machine]] * (1.0 + 0.1 * np.tanh(noise[2]))
+    silent = ~machines.counters[rows.machine]
+    cycles = CPI_BY_PLATFORM[machines.platform[rows.machine]] * (1.0 + 0.1 * np.tanh(noise[2]))
     vectors = u[1] >= knobs.no_vectors
     spread = most - average
-    ids = _machine_ids(knobs, machines, machine, u[0])
+    ids = _machine_ids(knobs, machines, rows.machine, u[0])
     return pl.DataFrame(
         {
-            "start_time_us": start,
-            "end_time_us": end,
-            "collection_id": collection,
-            "instance_index": instance.astype(np.int32),
+            "start_time_us": rows.start_us,
+            "end_time_us": rows.end_us,
+            "collection_id": rows.collection_id,
+            "instance_index": rows.instance.astype(np.int32),
             "machine_id": _missing(ids, ids == NO_MACHINE),
-            "alloc_collection_id": alloc,
-            "alloc_instance_index": alloc_instance.astype(np.int32),
-            "collection_type": np.full(n, kind, np.int8),
+            "alloc_collection_id": rows.alloc_id,
+            "alloc_instance_index": rows.alloc_instance.astype(np.int32),
+            "collection_type": rows.kind.astype(np.int8),
             "avg_cpu": average,
             "avg_memory": used,
             "max_cpu": most,
             "max_memory": _missing(used * (1.02 + 0.1 * u[2]), u[2] < knobs.no_max_memory),
             "sample_cpu": average * (1.0 + 0.05 * noise[3]),
-            "assigned_memory": memory.astype(np.float32),
+            "assigned_memory": rows.memory.astype(np.float32),
             "page_cache_memory": used * (0.02 + 0.05 * u[3]),
-            "cycles_per_instruction": _missing(cycles, ~counters),
-            "memory_accesses_per_instruction": _missing(cycles * (0.005 + 0.002 * u[3]), ~counters),
+            "cycles_per_instruction": _missing(cycles, silent),
+            "memory_accesses_per_instruction": _missing(cycles * (0.005 + 0.002 * u[3]), silent),
             "sample_rate": 1.0 - 0.015 * u[3] * u[2],
             "cpu_usage_distribution": _vectors(average[:, None] * CPU_LOW + spread[:, None] * CPU_HIGH, vectors),
             "tail_cpu_usage_distribution": _vectors(average[:, None] + spread[:, None] * TAIL_HIGH, vectors),
@@ -139,10 +163,3 @@ def _vectors(values: Floats32, present: Bools) -> pl.Series:
     lists = pl.Series(values).arr.to_list()
     frame = pl.DataFrame({"values": lists, "present": present})
     return frame.select(pl.when("present").then("values").otherwise(None)).to_series()
-
-
-def in_order(knobs: Knobs, frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows of one shard by the time their window begins, as the trace has them; by task under T7."""
-    if Trap.T7 in knobs.traps:
-        return frame
-    return frame.sort("start_time_us", maintain_order=True)
