@@ -47,11 +47,11 @@ class Unrelated:
 
 def table_by_name(path: Path) -> str | None:
     """The table a file or its folder is called after, in the names of 2019 or 2011."""
-    for name in (path.name, path.parent.name):
-        for known in (*TABLES, *V2_TABLES):
-            if known in name:
-                return V2_TABLES.get(known, known)
-    return None
+    known = (*TABLES, *V2_TABLES)
+    named = next((table for table in known if table in path.name), None)
+    if named is None and path.parent.name in known:
+        named = path.parent.name
+    return None if named is None else V2_TABLES.get(named, named)
 
 
 def recognise(path: Path) -> Recognised | Unrelated:

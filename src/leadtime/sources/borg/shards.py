@@ -15,7 +15,9 @@ DEPTH = 3  # folders below the given one that are looked into: cell, table
 TRUTH = "truth"
 CELL_FOLDER = re.compile(r"^(?:cell[_=-]|clusterdata[_-]2019[_-])([A-Za-z0-9]+)$")
 CELL_LETTER = re.compile(r"^[a-h]$")  # the eight cells of 2019
-CELL_FILE = re.compile(r"(?:^|[_.-])(?:cell[_=-]|clusterdata[_-]2019[_-])([A-Za-z0-9]+)(?=[_.-])|^([a-h])[_.-]")
+CELL_FILE = re.compile(
+    r"(?:^|[_.-])(?:cell[_=-]|clusterdata[_-]2019[_-])([A-Za-z0-9]+)(?=[_.-])|^([a-h])[_.-](?=[a-z]+_(?:usage|events))"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,6 +91,23 @@ def test_a_shard_of_another_cell_is_named(usage_frame: pl.DataFrame, tmp_path: P
     assert "says cell d" in other_cell(tmp_path)
 
 
+def test_a_file_name_that_begins_with_the_cell_gives_it(usage_frame: pl.DataFrame, tmp_path: Path) -> None:
+    path = write_shard(tmp_path, "instance_usage", 0, usage_frame, Dialect.PARQUET)
+    (shard,) = find_shards(path.rename(tmp_path / "e_instance_usage-0.parquet"))
+    assert shard.cell == "e"
+    (shard,) = find_shards(shard.path.rename(tmp_path / "a_file.bin"))
+    assert shard.cell is None
+
+
+def test_the_folders_of_2011_name_their_tables(events_frame: pl.DataFrame, tmp_path: Path, declare: Declare) -> None:
+    declare(tmp_path, clusterdata="v2", cell="q")
+    (tmp_path / "task_events").mkdir()
+    path = write_shard(tmp_path, "instance_events", 0, events_frame, Dialect.V2)
+    path.rename(tmp_path / "task_events" / "part-00000-of-00500.csv.gz")
+    (shard,) = find_shards(tmp_path)
+    assert (shard.table, shard.cell) == ("instance_events", "q")
+
+
 def test_a_cell_folder_whose_declaration_says_another_cell_is_named(
     usage_frame: pl.DataFrame, tmp_path: Path, declare: Declare
 ) -> None:
