@@ -17,6 +17,7 @@ import polars as pl
 
 from leadtime.domain.borg import Dialect
 from leadtime.domain.errors import BadTrace
+from leadtime.risk.gates_rows import OPTIONAL
 from leadtime.risk.repairs import (
     Mended,
     backward_aside,
