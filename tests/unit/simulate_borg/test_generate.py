@@ -266,7 +266,7 @@ def test_a_parents_end_kills_its_children_within_a_minute(trace: Generated) -> N
     collections = table(trace, "collection_events").unique(["collection_id", "time", "type"])
     parents = collections.filter(pl.col("parent_collection_id") > 0).unique("collection_id")
     jobs = collections.filter(pl.col("collection_type") == 0)["collection_id"].n_unique()
-    assert parents.height / jobs == pytest.approx(KNOBS.parents, abs=0.12)
+    assert parents.height / jobs == pytest.approx(KNOBS.parents, abs=0.06)
     killed = collections.filter(pl.col("type") == int(EventType.KILL)).select(
         parent_collection_id="collection_id", gone="time"
     )

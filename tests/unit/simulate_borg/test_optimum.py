@@ -78,14 +78,17 @@ def test_a_run_whose_parent_has_ended_can_fail_only_in_what_is_left_of_the_minut
 
 def test_evidence_adds_up_over_time_on_the_prior() -> None:
     knobs = Knobs(bad_collections=0.03)
-    odds = optimum.bad_odds(knobs, np.array([[0.0, 1.0], [0.0, 2.0], [0.0, -9.0]]))
-    assert odds[:, 0] == pytest.approx([0.03] * 3)
+    evidence = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, -9.0]])
+    steps = np.arange(3)
+    assert optimum.bad_share(knobs, evidence, steps, 0 * steps) == pytest.approx([0.03] * 3)
     prior = 0.03 / 0.97
-    assert odds[:, 1] == pytest.approx([o / (1 + o) for o in (prior * np.exp([1.0, 3.0, -6.0]))])
+    by_hand = [odds / (1 + odds) for odds in (prior * np.exp([1.0, 3.0, -6.0]))]
+    assert optimum.bad_share(knobs, evidence, steps, 0 * steps + 1) == pytest.approx(by_hand)
 
 
 def test_nobody_is_bad_where_there_are_no_bad_collections() -> None:
-    assert not optimum.bad_odds(Knobs(bad_collections=0.0), np.ones((3, 2))).any()
+    one = np.zeros(1, np.int64)
+    assert not optimum.bad_share(Knobs(bad_collections=0.0), np.ones((3, 2)), one, one).any()
 
 
 def test_a_failure_points_to_a_bad_collection_by_the_ratio_of_its_probabilities() -> None:

@@ -10,11 +10,12 @@ import numpy as np
 from leadtime.domain.borg import AFTER_TRACE_US, TRACE_START_US, EventType
 from leadtime.simulate.borg.knobs import Knobs
 from leadtime.simulate.borg.lives import SECOND_US, Lived, Lives, Slots, boundary_us, second_half
-from leadtime.simulate.borg.optimum import KILL_LATEST_US, bad_odds
+from leadtime.simulate.borg.optimum import KILL_LATEST_US, bad_share
 from leadtime.simulate.borg.plan import SPREAD_US, Bools, Floats, Ints, Plan, generator
 from leadtime.simulate.borg.world import World
 
 LOOPS_LEAST, LOOPS_MOST = 2, 29  # runs of a crash loop before the one that lasts
+SLOT_KEY = 2**43  # above every time of a trace of 31 days
 SHORTEST_US = SECOND_US  # no usage is reported for less
 
 
@@ -93,7 +94,7 @@ def live(world: World, number: int, *, first: int, last: int) -> Cohort:
 
 def _scores(world: World, slots: Slots, lived: Lived, first: int) -> Floats:
     collection = slots.collection[lived.slot]
-    bad = bad_odds(world.knobs, lived.evidence)[lived.step, collection]
+    bad = bad_share(world.knobs, lived.evidence, lived.step, collection)
     at = boundary_us(slots.phase_us[lived.slot], lived.step)
     return world.future.scores(
         half=second_half(world.knobs, lived.step).astype(np.intp),
@@ -114,7 +115,7 @@ def _windows(slots: Slots, lived: Lived, score: Floats, rng: np.random.Generator
     ended, last_start, last_end = ended[long_enough], last_start[long_enough], last_end[long_enough]
     slot = np.concatenate([lived.slot, runs["slot"][ended]])
     end = np.concatenate([boundary_us(phase, lived.step), last_end])
-    order = np.lexsort((end, slot))
+    order = np.argsort(slot * SLOT_KEY + end)  # no two windows of a slot end together
     none = np.full((len(ended), score.shape[1]), np.nan)
     return Windows(
         slot=slot[order],

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from leadtime.simulate.borg.chain import Chain, Floats, fails_within, outside_rates
 from leadtime.simulate.borg.knobs import Knobs
+from leadtime.simulate.borg.plan import Ints
 
 STEPS = (1, 3, 6, 9, 12)  # windows in 5, 15, 30, 45, 60 min
 KILL_LATEST_US = 60_000_000  # a parent's end kills its children within 1-60 s
@@ -108,10 +109,10 @@ def future(chains: tuple[Chain, Chain], knobs: Knobs) -> Future:
     return Future(table=table, lost=knobs.lost)
 
 
-def bad_odds(knobs: Knobs, evidence: Floats) -> Floats:
-    """P(z = 1) of each collection at each boundary: ``evidence`` [steps, collections] summed up, on the prior."""
+def bad_share(knobs: Knobs, evidence: Floats, step: Ints, collection: Ints) -> Floats:
+    """P(z = 1) of collections at boundaries [n]: ``evidence`` [steps, collections] summed up to each, on the prior."""
     share = knobs.bad_collections
     if share == 0:
-        return np.zeros_like(evidence)
-    log_odds = np.log(share / (1 - share)) + np.cumsum(evidence, axis=0)
+        return np.zeros(len(step))
+    log_odds = np.log(share / (1 - share)) + np.cumsum(evidence, axis=0)[step, collection]
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -500, 500))))

@@ -30,6 +30,7 @@ ID_STEP = 7_919
 CELL_STEP = 10_000_000_000
 USERS = 120
 ALLOC_US = 21_600_000_000  # mean life of an alloc set, 6 h
+TRIES = 40
 SPREAD_US = 120_000_000  # a collection's tasks start within a few minutes of each other: mean of the exponential
 
 
@@ -78,14 +79,15 @@ def planned(knobs: Knobs, chain: Chain, shapes: Shapes) -> Plan:
     end[knobs.killed_a_day == 0] = AFTER_TRACE_US
     end = np.where(alloc_set, np.maximum(start, TRACE_START_US) + _exponential_us(rng, ALLOC_US, n), end)
     end[end > knobs.observed_until_us] = AFTER_TRACE_US
-    parent = _earlier(rng, knobs.parents, start=start, end=end, who=~alloc_set, whose=~alloc_set)
+    child = ~alloc_set & (rng.random(n) < knobs.parents)
+    lodger = ~alloc_set & (rng.random(n) < knobs.in_alloc)
     users = np.minimum((rng.pareto(0.7, n) * 2).astype(np.int64), USERS - 1)
     return Plan(
         id=_ids(rng, knobs, n), alloc_set=alloc_set, tasks=sizes, tier=tier,
         priority=rng.integers(low[tier], high[tier]), scheduling_class=_classes(rng, tier),
         vertical_scaling=rng.choice(4, n, p=SCALING_SHARES), start_us=start, end_us=end,
-        parent=_orphans(parent),
-        alloc=_earlier(rng, knobs.in_alloc, start=start, end=end, who=~alloc_set, whose=alloc_set),
+        parent=_earlier(rng, child, ~alloc_set & ~child, start=start, end=end),
+        alloc=_earlier(rng, lodger, alloc_set, start=start, end=end),
         phase_us=_phases(rng, knobs, windows, n), request=shapes.draw_requests(rng, n),
         bad=_bad(rng, knobs.bad_collections, sizes, alloc_set), user=users, logical=users * 8 + rng.integers(0, 8, n),
     )  # fmt: skip
@@ -139,24 +141,21 @@ def _classes(rng: np.random.Generator, tier: Ints) -> Ints:
     return np.asarray(np.minimum((rng.random(len(tier))[:, None] >= steps).sum(1), 3), np.int64)
 
 
-def _earlier(rng: np.random.Generator, share: float, *, start: Ints, end: Ints, who: Bools, whose: Bools) -> Ints:
-    """For ``share`` of ``who``: a row of ``whose``, of a smaller number, started before and not yet ended; else -1."""
-    n = len(start)
-    other = (rng.random(n) * np.arange(n)).astype(np.int64)
-    wanted = who & (rng.random(n) < share)
-    found = np.full(n, -1, np.int64)
-    for _ in range(12):
-        there = (start[other] <= start) & (end[other] > np.maximum(start, TRACE_START_US))
-        fits = whose[other] & there & (other < np.arange(n))
-        take = wanted & fits & (found < 0)
-        found[take] = other[take]
-        other = (rng.random(n) * np.arange(n)).astype(np.int64)
+def _earlier(rng: np.random.Generator, who: Bools, whose: Bools, *, start: Ints, end: Ints) -> Ints:
+    """For each of ``who``: a row of ``whose``, of a smaller number, started no later and not yet ended; -1 for others.
+
+    One level only where ``who`` and ``whose`` are apart. The few for whom TRIES draws find nobody have none.
+    """
+    number = np.arange(len(start))
+    found = np.full(len(start), -1, np.int64)
+    for _ in range(TRIES):
+        seeking = np.flatnonzero(who & (found < 0))
+        other = (rng.random(len(seeking)) * number[seeking]).astype(np.int64)
+        begins = start[seeking]
+        there = (start[other] <= begins) & (end[other] > np.maximum(begins, TRACE_START_US))
+        fits = whose[other] & there & (other < number[seeking])
+        found[seeking[fits]] = other[fits]
     return found
-
-
-def _orphans(parent: Ints) -> Ints:
-    """One level only: who has a parent is nobody's parent."""
-    return np.where((parent >= 0) & (parent[np.maximum(parent, 0)] < 0), parent, -1)
 
 
 def _bad(rng: np.random.Generator, share: float, sizes: Ints, alloc_set: Bools) -> Bools:
