@@ -65,8 +65,8 @@ def repair(
     before = check_raw(path, cell=cell, progress=progress)
     shards, _ = shards_below(path, cell)
     files = {file_name(one.path, path): (one.cell or "", one.table) for one in shards}
-    broken = {gate.where: ("", "") for gate in before.gates if gate.name == "readable" and gate.where not in files}
-    plan = plan_of(before.gates, {**broken, **files})
+    unrecognised = {gate.where: ("", "") for gate in before.failed if gate.name == "readable"}
+    plan = plan_of(before.gates, {**unrecognised, **files})
     staged = out.absolute().parent / f".{out.name}.unfinished"
     with disk_errors(f"writing {out}", out.absolute().parent):
         try:
