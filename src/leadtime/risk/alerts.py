@@ -5,11 +5,14 @@ scores by run, known in full only at the day's end; a live system uses yesterday
 again. Equal scores are told apart by a hash of the run, so that ties favour nobody.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from leadtime.domain.borg import DAY_US, WINDOW_US
+from leadtime.risk.measures import Array, Whole
 from leadtime.risk.splits import unit_hash
 
 RUN = ("cell", "collection_id", "instance_index", "run_number")
@@ -28,10 +31,23 @@ def with_runs(frame: pl.DataFrame) -> pl.DataFrame:
 
 def budgets(rows: pl.DataFrame, per_day: int) -> dict[int, int]:
     """Day → alerts allowed: ``per_day`` times the part of the day that rows cover, at least 1."""
-    spans = rows.group_by("day").agg(
-        ((pl.max("end_time_us") - pl.min("end_time_us") + WINDOW_US) / DAY_US).alias("part")
-    )
-    return {int(day): max(1, round(per_day * min(1.0, part))) for day, part in sorted(spans.iter_rows())}
+    day, end_us = rows["day"].to_numpy(), rows["end_time_us"].to_numpy()
+    allowed = {}
+    for one in np.unique(day):
+        ends = end_us[day == one]
+        part = min(1.0, (int(ends.max()) - int(ends.min()) + WINDOW_US) / DAY_US)
+        allowed[int(one)] = max(1, round(per_day * part))
+    return allowed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Day:
+    """One day's rows by place, and its runs with the highest score of each."""
+
+    place: Whole  # [rows of the day]
+    run: Whole  # [runs of the day]
+    highest: Array  # [runs of the day]
+    tie: Array  # [runs of the day]
 
 
 def choose(rows: pl.DataFrame, *, per_day: int, score: str = "risk_score") -> pl.DataFrame:
@@ -40,20 +56,54 @@ def choose(rows: pl.DataFrame, *, per_day: int, score: str = "risk_score") -> pl
     rows: as ``with_runs`` returns them. Returns the same columns plus ``day_score`` (the run's highest of the day) and
     ``rank`` (1 … budget within the day).
     """
-    highest = rows.group_by("day", "run").agg(pl.max(score).alias("day_score"), pl.first("tie").alias("_tie"))
-    alerted: list[pl.DataFrame] = []
-    before = pl.DataFrame(schema={"run": rows.schema["run"]})
-    for day, budget in budgets(rows, per_day).items():
-        today = highest.filter(pl.col("day") == day).join(before, on="run", how="anti")
-        top = today.sort(["day_score", "_tie"], descending=[True, False]).head(budget).with_row_index("rank", offset=1)
-        if top.is_empty():
-            continue
-        crossing = rows.filter((pl.col("day") == day) & (pl.col(score) >= top["day_score"].min()))
-        first = crossing.sort("end_time_us").unique("run", keep="first", maintain_order=True)
-        alerted.append(first.join(top.select("run", "day_score", "rank"), on="run", how="inner").sort("rank"))
-        before = pl.concat([before, top.select("run")])
-    empty = rows.clear().with_columns(day_score=pl.lit(0.0), rank=pl.lit(1, dtype=pl.get_index_type()))
-    return pl.concat(alerted) if alerted else empty
+    return choose_each(rows, per_day=(per_day,), score=score)[per_day]
+
+
+def choose_each(rows: pl.DataFrame, *, per_day: Sequence[int], score: str = "risk_score") -> dict[int, pl.DataFrame]:
+    """``choose`` for several budgets at once."""
+    scores, run, end_us = (rows[name].to_numpy() for name in (score, "run", "end_time_us"))
+    days = _by_day(rows["day"].to_numpy(), run, scores, rows["tie"].to_numpy())
+    found = {}
+    for budget in per_day:
+        allowed = budgets(rows, budget)
+        alerted = np.zeros(int(run.max()) + 1 if len(run) else 0, dtype=bool)
+        place, rank, highest = [], [], []
+        for day, one in days.items():
+            new = np.flatnonzero(~alerted[one.run])
+            top = new[np.lexsort((one.tie[new], -one.highest[new]))][: allowed[day]]
+            if not len(top):
+                continue
+            alerted[one.run[top]] = True
+            place.append(_first_crossing(one, top, run, scores, end_us))
+            rank.append(np.arange(1, len(top) + 1))
+            highest.append(one.highest[top])
+        found[budget] = rows[np.concatenate(place) if place else np.empty(0, np.int64)].with_columns(
+            pl.Series("day_score", np.concatenate(highest) if highest else [], dtype=pl.Float64),
+            pl.Series("rank", np.concatenate(rank) if rank else [], dtype=pl.UInt32),
+        )
+    return found
+
+
+def _by_day(day: Whole, run: Whole, scores: Array, tie: Array) -> dict[int, _Day]:
+    """Rows sorted into days, runs of each day with their highest score."""
+    days = {}
+    for one in np.unique(day):
+        place = np.flatnonzero(day == one)
+        place = place[np.argsort(run[place], kind="stable")]
+        first = np.flatnonzero(np.diff(run[place].astype(np.int64), prepend=-1))
+        days[int(one)] = _Day(
+            place=place, run=run[place[first]], highest=np.maximum.reduceat(scores[place], first),
+            tie=tie[place[first]],
+        )  # fmt: skip
+    return days
+
+
+def _first_crossing(day: _Day, top: Whole, run: Whole, scores: Array, end_us: Whole) -> Whole:
+    """For each of ``top`` (places in the day's runs): its earliest row at or above the day's threshold."""
+    crossing = day.place[scores[day.place] >= day.highest[top].min()]
+    ordered = crossing[np.lexsort((end_us[crossing], run[crossing]))]
+    runs, first = np.unique(run[ordered], return_index=True)
+    return np.asarray(ordered[first[np.searchsorted(runs, day.run[top])]], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

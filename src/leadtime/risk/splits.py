@@ -144,8 +144,8 @@ def unit_hash(*, seed: int = 0, columns: Sequence[str] = ("cell", "collection_id
     """
     mixed = pl.lit(seed, dtype=pl.UInt64) * MIX + 1
     for name in columns:
-        mixed = _mix(mixed ^ (_whole(name) + MIX))
-    return (mixed // 2**11).cast(pl.Float64) / 2**53
+        mixed = mixed * MIX + _whole(name)  # mixed once, at the end: an expression used twice is written out twice
+    return (_mix(mixed) // 2**11).cast(pl.Float64) / 2**53
 
 
 def _whole(name: str) -> pl.Expr:

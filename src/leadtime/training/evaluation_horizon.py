@@ -153,8 +153,7 @@ def _alerts(rows: pl.DataFrame, groups: bootstrap.Groups, sampled: list[Array], 
     found: dict[str, Any] = {"precision_at_k": {}, "recall_at_k": {}, "alerts_at_k": {}, "intervals": {}}
     spread = found["intervals"]
     spread["precision_at_k"], spread["recall_at_k"] = {}, {}
-    for per_day in asked.alerts_per_day:
-        chosen = alerts.choose(rows, per_day=per_day, score="p")
+    for per_day, chosen in alerts.choose_each(rows, per_day=asked.alerts_per_day, score="p").items():
         code, true = chosen["code"].to_numpy(), chosen["y"].to_numpy().astype(np.float64)
         raised = np.bincount(code, minlength=groups.count).astype(np.float64)
         hits = np.bincount(code, weights=true, minlength=groups.count).astype(np.float64)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leadtime.risk import calibration, measures
@@ -76,6 +76,7 @@ def test_scores_that_rank_the_wrong_way_round_are_flattened_not_turned():
     assert mended == pytest.approx(np.full(len(y), y.mean()), rel=1e-4)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(-8, 8), min_size=2, max_size=12, unique=True),
     st.lists(st.floats(-8, 8), min_size=2, max_size=12, unique=True),

@@ -12,6 +12,7 @@ from leadtime.risk import measures
 LABELS = arrays.arrays(np.int8, st.integers(1, 60), elements=st.integers(0, 1))
 
 
+@settings(deadline=None)
 @given(LABELS, st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_average_precision_is_scikit_learns_with_and_without_weights_and_ties(y, levels, seed):
     generator = np.random.default_rng(seed)
@@ -24,6 +25,7 @@ def test_average_precision_is_scikit_learns_with_and_without_weights_and_ties(y,
     )
 
 
+@settings(deadline=None)
 @given(LABELS, st.integers(0, 2**32 - 1))
 def test_drawing_a_group_twice_is_having_its_rows_twice(y, seed):
     generator = np.random.default_rng(seed)
@@ -82,6 +84,7 @@ def test_equal_probabilities_share_a_bin_whatever_the_order_of_rows():
     assert measures.ece_equal_mass(y, np.full(100, 0.1), bins=10) == pytest.approx(0.0)
 
 
+@settings(deadline=None)
 @given(LABELS, st.integers(0, 2**32 - 1))
 def test_a_weight_of_two_is_two_rows_for_every_mean(y, seed):
     generator = np.random.default_rng(seed)
@@ -96,7 +99,7 @@ def test_brier_of_the_base_rate_is_its_variance():
     assert measures.brier(y, np.full(4, 0.25)) == pytest.approx(0.25 * 0.75)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(LABELS, st.integers(0, 2**32 - 1))
 def test_the_curve_ends_with_all_positives_found_and_holds_its_area_under_one(y, seed):
     y[0] = 1

