@@ -1,0 +1,191 @@
+"""Weighted rows → one gradient-boosted model of P(failure within the horizon), stopped early, the same every time.
+
+XGBoost's histogram method, one binary model a horizon (design record 0017). ``scale_pos_weight`` stays 1: it ruins
+probabilities and leaves the ranking as it is. Rows reach the quantiser in chunks, so the raw matrix is never copied.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xgboost
+
+from leadtime.domain.errors import BadTrace
+from leadtime.risk.measures import average_precision
+from leadtime.training.progress import Progress, silent
+from leadtime.training.sampling import Array, Rows
+
+CHUNK_ROWS = 262_144
+METRIC = "average_precision"
+FEWEST_POSITIVES = 20  # below this neither a split nor an early stop means anything
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How one horizon's model is grown; names are XGBoost's. ``patience``: rounds without a gain."""
+
+    rounds: int = 400
+    patience: int = 40
+    eta: float = 0.08
+    max_depth: int = 5
+    min_child_weight: float = 10.0
+    subsample: float = 0.8
+    colsample_bytree: float = 0.8
+    gamma: float = 0.0
+    reg_lambda: float = 1.0
+    reg_alpha: float = 0.0
+    max_bin: int = 256
+    max_delta_step: float = 0.0
+
+    def parameters(self, *, seed: int, threads: int) -> dict[str, Any]:
+        """As ``xgboost.train`` takes them."""
+        grown = {key: value for key, value in asdict(self).items() if key not in {"rounds", "patience"}}
+        fixed = {
+            "objective": "binary:logistic",
+            "tree_method": "hist",
+            "disable_default_eval_metric": 1,
+            "verbosity": 0,
+        }
+        return {**grown, **fixed, "seed": seed, "nthread": threads}
+
+
+def settings_from(plain: Mapping[str, Any]) -> Settings:
+    """Settings out of JSON; what is left out keeps its default. Raises BadTrace on a name that is none."""
+    names = {field.name: field.type for field in fields(Settings)}
+    unknown = sorted(set(plain) - set(names))
+    if unknown:
+        raise BadTrace(
+            "settings-unknown", "reading training settings", f"there is no setting {', '.join(unknown)}",
+            f"use {', '.join(sorted(names))}",
+        )  # fmt: skip
+    whole = {"rounds", "patience", "max_depth", "max_bin"}
+    return replace(Settings(), **{key: int(value) if key in whole else float(value) for key, value in plain.items()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """One horizon's model, cut at its best round. ``watched``: the weighted average precision there."""
+
+    booster: xgboost.Booster
+    rounds: int
+    watched: float
+    positives: int
+    rows: int
+
+
+class _Chunks(xgboost.DataIter):
+    """``Rows`` in chunks, each copied out of the matrix only while it is being binned."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._at = 0
+        super().__init__()
+
+    def reset(self) -> None:
+        """Begin again."""
+        self._at = 0
+
+    def next(self, input_data: Callable[..., Any]) -> bool:
+        """Hand one chunk to XGBoost; False when there is none left."""
+        rows, at = self._rows, self._at
+        if at >= len(rows.index):
+            return False
+        to = at + CHUNK_ROWS
+        input_data(data=rows.x[rows.index[at:to]], label=rows.y[at:to], weight=rows.weight[at:to])
+        self._at = to
+        return True
+
+
+class _Told(xgboost.callback.TrainingCallback):
+    """Tells the progress of each round."""
+
+    def __init__(self, progress: Progress, what: str, rounds: int) -> None:
+        super().__init__()
+        self._progress, self._what, self._rounds = progress, what, rounds
+
+    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:  # noqa: ARG002 - XGBoost's signature
+        """Never stops the training."""
+        self._progress(self._what, epoch + 1, self._rounds, "rounds")
+        return False
+
+
+def binned(rows: Rows, settings: Settings, like: xgboost.QuantileDMatrix | None = None) -> xgboost.QuantileDMatrix:
+    """Rows as XGBoost trains on them, at most 2 bytes a value; ``like``: the matrix whose bins are to be used."""
+    return xgboost.QuantileDMatrix(_Chunks(rows), max_bin=settings.max_bin, ref=like)
+
+
+def fit(
+    train: Rows, watch: Rows, settings: Settings, *, seed: int, threads: int = 2, progress: Progress = silent,
+    what: str = "fitting",
+) -> Fitted:  # fmt: skip
+    """Grow trees on ``train`` until the weighted average precision on ``watch`` (later in time) has stopped rising.
+
+    Equal rows, settings, seed and thread count give equal trees. Raises BadTrace when either block has fewer than
+    FEWEST_POSITIVES failures.
+    """
+    for name, rows in (("training", train), ("early-stopping", watch)):
+        if rows.positives < FEWEST_POSITIVES:
+            raise BadTrace(
+                "too-few-failures", what, f"the {name} block has {rows.positives} failures in {len(rows.index)} rows",
+                f"bring at least {FEWEST_POSITIVES}: more days, more cells, or a longer horizon",
+            )  # fmt: skip
+    matrix = binned(train, settings)
+    watched = binned(watch, settings, like=matrix)
+
+    def measure(predicted: Array, _matrix: xgboost.DMatrix) -> tuple[str, float]:
+        return METRIC, average_precision(watch.y, predicted, watch.weight)
+
+    stop = xgboost.callback.EarlyStopping(
+        rounds=settings.patience, metric_name=METRIC, data_name="watch", maximize=True, save_best=True
+    )
+    booster = xgboost.train(
+        settings.parameters(seed=seed, threads=threads), matrix, settings.rounds, evals=[(watched, "watch")],
+        custom_metric=measure, verbose_eval=False, callbacks=[stop, _Told(progress, what, settings.rounds)],
+    )  # fmt: skip
+    best = booster.attributes().get("best_score")
+    return Fitted(
+        booster=booster, rounds=booster.num_boosted_rounds(), watched=float(best) if best else float("nan"),
+        positives=train.positives, rows=len(train.index),
+    )  # fmt: skip
+
+
+def margins(booster: xgboost.Booster, x: Array) -> Array:
+    """Log-odds [rows] float64 before calibration; NaN in ``x`` is missing."""
+    if len(x) == 0:
+        return np.zeros(0)
+    return np.asarray(booster.inplace_predict(x, predict_type="margin"), dtype=np.float64)
+
+
+def contributions(booster: xgboost.Booster, x: Array) -> Array:
+    """TreeSHAP values [rows, features + 1] in log-odds (last: the bias); they add up to the margin. Slow: few rows."""
+    return np.asarray(booster.predict(xgboost.DMatrix(x), pred_contribs=True), dtype=np.float64)
+
+
+def save(booster: xgboost.Booster, path: Path) -> None:
+    """Write XGBoost's JSON, without the attributes of early stopping, so that equal trees are equal bytes."""
+    booster.set_attr(best_iteration=None, best_score=None)
+    booster.save_model(path)
+
+
+def load(path: Path) -> xgboost.Booster:
+    """Read a booster back."""
+    booster = xgboost.Booster()
+    booster.load_model(path)
+    return booster
+
+
+def gains(booster: xgboost.Booster, features: tuple[str, ...]) -> dict[str, float]:
+    """Share of the total gain each feature brought, largest first; features that no tree uses are left out."""
+    total = booster.get_score(importance_type="total_gain")
+    whole = sum(total.values()) or 1.0
+    named = {features[int(name[1:])]: float(value) / whole for name, value in total.items()}
+    return dict(sorted(named.items(), key=lambda item: (-item[1], item[0])))
+
+
+def tree_count(path: Path) -> int:
+    """Trees in a saved model."""
+    learner = json.loads(path.read_text(encoding="utf-8"))["learner"]
+    return int(learner["gradient_booster"]["model"]["gbtree_model_param"]["num_trees"])
