@@ -9,7 +9,7 @@ import polars as pl
 from leadtime.domain.borg import AFTER_TRACE_US, TIER_FROM, MachineEventType
 from leadtime.risk.causes import with_causes
 from leadtime.risk.runs import ordered, run_states
-from leadtime.risk.windows import KEY, MACHINE_SHAPE, ORDER, WINDOW_SCHEMA, usage_windows
+from leadtime.risk.windows import KEY, MACHINE_SHAPE, WINDOW_SCHEMA, in_order, usage_windows
 
 
 def join_partition(
@@ -31,12 +31,8 @@ def join_events(
     usage: pl.LazyFrame, events: pl.LazyFrame, collection_events: pl.LazyFrame, machine_events: pl.LazyFrame
 ) -> pl.LazyFrame:
     """As ``join_partition``, with events that are already ordered and have their ``cause``."""
-    windows = usage_windows(usage).sort(ORDER, maintain_order=True)
-    states = run_states(events)
-    with_state = windows.join_asof(
-        states, left_on="end_time_us", right_on="time_us", by=list(KEY), strategy="backward", check_sortedness=False,
-        coalesce=False,
-    )  # fmt: skip
+    windows = in_order(usage_windows(usage))
+    with_state = with_runs(windows, events)
     around = _surroundings(windows, collection_events, machine_events)
     joined = pl.concat([with_state, around], how="horizontal")
     return (
@@ -49,6 +45,20 @@ def join_events(
         )
         .with_columns(tier=tier("priority"))
         .select(pl.col(name).cast(dtype) for name, dtype in WINDOW_SCHEMA.items())
+    )
+
+
+def with_runs(windows: pl.LazyFrame, events: pl.LazyFrame) -> pl.LazyFrame:
+    """Windows in ORDER [n] → the same rows with the run, the request and the next end (risk/runs.py) as of their end.
+
+    ``events``: ordered, with ``cause``. The part of the join that labels need.
+    """
+    joined = windows.join_asof(
+        run_states(events), left_on="end_time_us", right_on="time_us", by=list(KEY), strategy="backward",
+        check_sortedness=False, coalesce=False,
+    )  # fmt: skip
+    return joined.with_columns(
+        pl.col("is_running").fill_null(value=False), pl.col("run_number", "request_changes").fill_null(0)
     )
 
 

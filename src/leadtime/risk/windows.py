@@ -4,6 +4,7 @@ The two CPU vectors become four quantiles of the window's one-second samples; al
 they and the tasks inside them count the same resource twice.
 """
 
+import numpy as np
 import polars as pl
 
 from leadtime.domain.borg import INSTANCE_USAGE
@@ -68,3 +69,42 @@ def usage_windows(usage: pl.LazyFrame) -> pl.LazyFrame:
             *(tail.list.get(at, null_on_oob=True).alias(name) for name, at in TAIL_AT.items()),
         )
     return usage.filter(pl.col("collection_type") == TASK).select(USAGE_SCHEMA.names())
+
+
+def in_order(windows: pl.LazyFrame) -> pl.LazyFrame:
+    """The same windows in ORDER; rows equal in all of it stay as they came.
+
+    Sorting one packed int64 takes a fifth of the time of sorting four columns; where it does not fit, four it is.
+    """
+    names = windows.collect_schema().names()
+    order = pl.struct(ORDER).map_batches(lambda rows: _order(rows.struct.unnest()), return_dtype=pl.UInt32)
+    return windows.with_columns(_order=order).select(pl.col(*names).gather(pl.col("_order")))
+
+
+def _order(rows: pl.DataFrame) -> pl.Series:
+    """Row numbers [n] that put ``rows`` (columns ORDER) in order."""
+    instance = _packed(rows["collection_id"], rows["instance_index"].cast(pl.Int64))
+    packed = None if instance is None else _packed(instance.rank("dense").cast(pl.Int64), rows["end_time_us"])
+    if packed is None:
+        return rows.select(pl.arg_sort_by(*ORDER, pl.int_range(pl.len()))).to_series().cast(pl.UInt32)
+    order, keys = packed.arg_sort().to_numpy(), packed.to_numpy()
+    sorted_keys = keys[order]
+    again = sorted_keys[1:] == sorted_keys[:-1]
+    if again.any():  # windows of one instance with one end: by start, then as they came
+        tied = np.append(again, False) | np.append(False, again)
+        rows_tied = order[tied]
+        starts = rows["start_time_us"].to_numpy()[rows_tied]
+        order = order.copy()
+        order[tied] = rows_tied[np.lexsort((rows_tied, starts, keys[rows_tied]))]
+    return pl.Series(order, dtype=pl.UInt32)
+
+
+def _packed(high: pl.Series, low: pl.Series) -> pl.Series | None:
+    """One int64 a row that sorts as (high, low) does; None where it does not fit. Neither has nulls."""
+    if high.is_empty():
+        return high
+    (least_high, most_high), (least, most) = ((int(one.min()), int(one.max())) for one in (high, low))  # type: ignore[arg-type]
+    span = most - least + 1
+    if (most_high - least_high + 1) * span >= 2**63:
+        return None
+    return (high - least_high) * span + (low - least)
