@@ -9,7 +9,9 @@ import pytest
 from leadtime.actuators.ladder import RUNGS, LadderActuator, rung_of
 from leadtime.domain.decision import (
     Action,
+    AvoidNode,
     Decision,
+    ProtectPod,
     ReleaseFloor,
     SetBuffer,
     SetConsolidation,
@@ -19,7 +21,7 @@ from leadtime.domain.decision import (
 from leadtime.domain.evidence import Explanation
 from leadtime.domain.ports import Actuator
 from leadtime.domain.reasons import Reason
-from leadtime.domain.refs import Scope, ScopeKind, WorkloadRef, buffer_scope, workload_scope
+from leadtime.domain.refs import Scope, ScopeKind, WorkloadRef, buffer_scope, node_scope, pod_scope, workload_scope
 from leadtime.policy.schema import ActuationPolicy, Stage
 from leadtime.testing.fakes import RecordingActuator, RecordingWriter
 
@@ -40,12 +42,16 @@ RAISES = (
     decided(buffer_scope("gpu", CHAT), SetBuffer(workload=CHAT, pool="gpu", pods=80, expires_at=ENDS)),
     decided(QUEUE, SetLowPriorityAdmission(queue="online", paused=True)),
     decided(POOL, SetConsolidation(pool="gpu", offered=True)),
+    decided(pod_scope("serving/chat-7"), ProtectPod(pod="serving/chat-7", workload=CHAT, expires_at=ENDS)),
+    decided(node_scope("gpu-3"), AvoidNode(node="gpu-3", pool="gpu", expires_at=ENDS)),
 )
 RELEASES = (
     decided(workload_scope(OTHER), ReleaseFloor(workload=OTHER)),
     decided(buffer_scope("gpu", OTHER), SetBuffer(workload=OTHER, pool="gpu", pods=0, expires_at=ENDS)),
     decided(QUEUE, SetLowPriorityAdmission(queue="online", paused=False)),
     decided(POOL, SetConsolidation(pool="gpu", offered=False)),
+    decided(pod_scope("serving/chat-8"), ProtectPod(pod="serving/chat-8", workload=CHAT, expires_at=None)),
+    decided(node_scope("gpu-4"), AvoidNode(node="gpu-4", pool="gpu", expires_at=None)),
 )
 NOTHING = decided(workload_scope(OTHER), None)
 ALL = (*RAISES, NOTHING, *RELEASES)
@@ -175,7 +181,7 @@ def test_shadow_writes_nothing_and_says_what_it_would_have_undone() -> None:
 def test_every_rollback_names_what_it_is_about(decision: Decision) -> None:
     (outcome,) = BUILDERS["hpa_floor"](False).actuator.act((decision,), AT)
     about = {SetFloor: "serving/", ReleaseFloor: "serving/", SetBuffer: "gpu", SetConsolidation: "gpu",
-             SetLowPriorityAdmission: "online"}  # fmt: skip
+             SetLowPriorityAdmission: "online", ProtectPod: "serving/chat-", AvoidNode: "gpu-"}  # fmt: skip
     assert about[type(decision.action)] in outcome.rollback
     if isinstance(decision.action, (SetFloor, SetBuffer)):
         assert "2026-03-02T05:25:00Z: it expires by itself" in outcome.rollback

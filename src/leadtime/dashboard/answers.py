@@ -11,6 +11,7 @@ from typing import Any
 from leadtime.dashboard.clock_text import clock, day_clock, duration, epoch, number, percent
 from leadtime.dashboard.forecast_check import ForecastCheck, MissStretch
 from leadtime.dashboard.harm import Harm
+from leadtime.dashboard.risk import RiskPart
 from leadtime.dashboard.runs import DecisionRun
 from leadtime.dashboard.scores import ScoreTable, minute_sums, signed_duration
 from leadtime.dashboard.story import report_value
@@ -40,6 +41,7 @@ class Told:
     check: ForecastCheck
     harms: tuple[Harm, ...]
     scores: ScoreTable
+    risk: RiskPart
 
     @property
     def at_end(self) -> bool:

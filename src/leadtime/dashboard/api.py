@@ -10,6 +10,7 @@ from leadtime.dashboard import answers, pages, tracks
 from leadtime.dashboard.clock_text import instant
 from leadtime.dashboard.drawer import DecisionDetail
 from leadtime.dashboard.lanes import decision_href
+from leadtime.dashboard.risk import RiskPart
 from leadtime.dashboard.shelf import Asked, NotHere, Room, Shelf
 from leadtime.domain.errors import LeadtimeError
 
@@ -105,6 +106,13 @@ def board(ledger: str, room: Room, wish: Asked) -> tracks.Board:
     """The tracks on one minute grid, as they are drawn."""
     _, known = room.told(ledger, wish)
     return tracks.board(known, wish.worlds)
+
+
+@router.get("/{ledger}/risk")
+def risk(ledger: str, room: Room, wish: Asked) -> RiskPart:
+    """Alerts of a failure model up to the clock, what was done for each, and what came of it."""
+    _, known = room.told(ledger, wish)
+    return known.risk
 
 
 @router.get("/{ledger}/decisions")

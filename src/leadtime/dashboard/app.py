@@ -28,7 +28,7 @@ POLICY = (
     "font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
-PARTS = frozenset({"told", "tracks", "decisions"})
+PARTS = frozenset({"told", "tracks", "risk", "decisions"})
 
 
 def create_app(ledgers: Mapping[str, Path], *, live: bool, speed: int = 300) -> FastAPI:

@@ -11,6 +11,7 @@ from leadtime.dashboard.answers import Told
 from leadtime.dashboard.clock_text import epoch, instant
 from leadtime.dashboard.forecast_check import check_forecasts
 from leadtime.dashboard.harm import harms
+from leadtime.dashboard.risk import risk_part
 from leadtime.dashboard.runs import DecisionRun, decision_runs
 from leadtime.dashboard.scores import score_table
 from leadtime.dashboard.story import DAY_S, Choice
@@ -73,6 +74,7 @@ def told_until(story: Story, until_s: int) -> Told:
         check=check_forecasts(seen, cut_s),
         harms=harms(seen, cut_s),
         scores=score_table(seen, until_s),
+        risk=risk_part(seen, until_s),
     )
 
 

@@ -91,6 +91,7 @@ class Shelf:
             "ledger": ledger,
             "story": story,
             "told": told,
+            "risk": told.risk,
             "until_s": until_s,
             "wish": wish,
             "live": self.live and story.report is None,

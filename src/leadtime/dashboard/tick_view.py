@@ -21,6 +21,8 @@ from leadtime.dashboard.views import (
     WhyView,
     WorkloadView,
 )
+from leadtime.domain.risk import PodEnding
+from leadtime.scorecard.risk_alerts import AlertScore, Driver, EndSeen
 
 Json = Mapping[str, Any]
 
@@ -35,7 +37,39 @@ def tick_view(tick: Json) -> TickView:
         queues=tuple(_queue(q) for q in tick["queue_health"]),
         proposals=proposals,
         decisions=tuple(_decision(d, at_s, proposals, tick["snapshot"]) for d in tick["decisions"]),
+        risks=tuple(_risk(risk, tick) for risk in tick.get("risks", ())),
+        pod_ends=tuple(_pod_end(end) for end in tick.get("pod_ends", ())),
+        **_risk_model(tick),
     )
+
+
+def _risk(risk: Json, tick: Json) -> AlertScore:
+    horizon_s = seconds(risk["horizon"])
+    return AlertScore(
+        at_s=clock_text.epoch(tick["as_of"]),
+        pod=risk["pod"],
+        node=risk["node"],
+        workload=_key(risk["workload"]) if risk["workload"] else None,
+        probability=risk["probability"],
+        base_rate=risk["base_rate"],
+        until_s=clock_text.epoch(risk["window_end"]) + horizon_s,
+        horizon_s=horizon_s,
+        drivers=tuple(Driver(feature=d["feature"], value=d["value"], effect=d["effect"]) for d in risk["drivers"]),
+    )
+
+
+def _pod_end(end: Json) -> EndSeen:
+    workload = _key(end["workload"]) if end["workload"] else None
+    failed = end["how"] == PodEnding.FAILED.value
+    return EndSeen(at_s=clock_text.epoch(end["at"]), pod=end["pod"], node=end["node"], workload=workload, failed=failed)
+
+
+def _risk_model(tick: Json) -> dict[str, str]:
+    """The model's name and what it scored, as the tick's evidence says; nothing without a model."""
+    for entry in tick["evidence"]:
+        if entry["source"] == "risk model":
+            return {"risk_model": entry["query"].removeprefix("scores of "), "risk_note": str(entry["value"])}
+    return {}
 
 
 def why_view(why: Json) -> WhyView:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
+from leadtime.scorecard.risk_alerts import AlertScore, EndSeen
+
 
 class Direction(StrEnum):
     """Where an action moves capacity; NOTHING is a decision too."""
@@ -68,7 +70,7 @@ class SurgeView:
 class ActionView:
     """An action in words. ``before`` and ``after`` are pods (floor or buffer), None where it is not about pods."""
 
-    kind: str  # floor | release | buffer | admission | consolidation
+    kind: str  # floor | release | buffer | admission | consolidation | protect | avoid
     direction: Direction
     words: str
     before: int | None = None
@@ -138,13 +140,17 @@ class WorkloadView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickView:
-    """One tick, cut down."""
+    """One tick, cut down. ``risk_model`` empty: no failure model was connected; ``risk_note``: what it scored."""
 
     at_s: int
     workloads: Mapping[str, WorkloadView]
     queues: tuple[QueueView, ...]
     proposals: tuple[ProposalView, ...]
     decisions: tuple[DecisionView, ...]
+    risks: tuple[AlertScore, ...] = ()
+    pod_ends: tuple[EndSeen, ...] = ()
+    risk_model: str = ""
+    risk_note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 Four worlds a draw, all under the same loop and from the same state: *none* (no model), *placebo*, *model*, *oracle*
 (risk_scorers.py). The pods of a draw fail alike in all four. Differences are paired by draw; their interval is
-Student's, over draws. A model whose interval of requests lost reaches zero has shown no gain, and that is what is said.
+Student's, over draws. A model has shown a gain when its interval of requests lost lies below zero both beside no model
+and beside its placebo; otherwise it has not, and that is what is said.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -176,7 +177,9 @@ def sentence(found: RiskStudy) -> tuple[bool, str]:
         return False, "no pod failed in any draw: nothing can be said about the model"
     if lost.high < 0 and fake.high < 0:
         return True, f"the model pays in requests: {base}, {change}, and fewer than with its placebo, for {price}"
-    why = "the interval reaches zero" if lost.high >= 0 else "its placebo, which knows nothing, is as good"
+    why = "the interval reaches zero"
+    if lost.high < 0:
+        why = f"it is not told apart from its placebo ({fake.mean:+,.0f}, 95 % {fake.low:+,.0f} to {fake.high:+,.0f})"
     return False, f"no gain is shown, {why}: {base}, {change}, for {price}"
 
 

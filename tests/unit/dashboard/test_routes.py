@@ -117,6 +117,7 @@ def test_the_description_names_every_route(client):
         "/api/ledgers",
         "/api/ledgers/{ledger}/told",
         "/api/ledgers/{ledger}/tracks",
+        "/api/ledgers/{ledger}/risk",
         "/api/ledgers/{ledger}/decisions",
         "/api/ledgers/{ledger}/decisions/{at}/{scope}",
         "/api/ledgers/{ledger}/report",

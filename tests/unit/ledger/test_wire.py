@@ -1,11 +1,14 @@
 """What a tick looks like on disk: sorted, compact, the same bytes for an equal tick."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
 
+from leadtime.domain.refs import WorkloadRef
+from leadtime.domain.risk import PodEnd, PodEnding, RiskDriver, RiskScore
 from leadtime.domain.series import Missing
 from leadtime.ledger import wire
 
@@ -90,3 +93,19 @@ def test_microseconds_survive_the_way_there_and_back():
 def test_the_zone_of_an_instant_does_not_matter():
     here = datetime(2026, 3, 2, 6, 10, tzinfo=timezone(timedelta(hours=1)))
     assert wire.to_us(here) == wire.to_us(datetime(2026, 3, 2, 5, 10, tzinfo=UTC))
+
+
+def test_risk_is_left_out_while_there_is_none_and_read_back_where_there_is(build_tick):
+    plain = build_tick()
+    assert {"risks", "pod_ends"}.isdisjoint(wire.decode_tick(wire.encode_tick(plain)))
+    at = plain.as_of
+    risk = RiskScore(
+        pod="serving/chat-7", node="gpu-3", workload=WorkloadRef(namespace="serving", name="chat"), as_of=at,
+        window_end=at, horizon=timedelta(minutes=30), probability=0.21, base_rate=0.009, expires_at=at, model="m@1",
+        drivers=(RiskDriver(feature="cpu_ratio", value=None, effect=1.5),),
+    )  # fmt: skip
+    gone = PodEnd(pod="serving/chat-8", workload=None, node=None, at=at, how=PodEnding.FAILED)
+    read = wire.decode_tick(wire.encode_tick(replace(plain, risks=(risk,), pod_ends=(gone,))))
+    assert read["risks"][0]["drivers"] == [{"effect": 1.5, "feature": "cpu_ratio", "value": None}]
+    assert (read["risks"][0]["horizon"], read["risks"][0]["workload"]["name"]) == ("PT1800S", "chat")
+    assert read["pod_ends"][0]["how"] == "failed"

@@ -68,3 +68,9 @@ def test_a_rule_of_mixed_types_fails_when_the_rules_are_compiled(monkeypatch: py
     with pytest.raises(RuntimeError, match="no matching overload"):
         rules.broken(Policy())
     rules._compiled.cache_clear()
+
+
+def test_a_section_that_came_later_leaves_the_hash_of_policies_that_do_not_name_it() -> None:
+    """The hash of the default policy before there was a section ``risk``; old ledgers and reports carry it."""
+    assert Policy().hash == "b8738e60526493a3"
+    assert Policy.model_validate({"risk": {"min_lift": 6.0}}).hash != Policy().hash

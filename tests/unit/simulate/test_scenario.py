@@ -101,7 +101,7 @@ def test_two_pools_for_one_queue_and_names_given_twice_are_refused() -> None:
 
 def test_an_unknown_name_lists_the_shipped_ones(tmp_path: Path) -> None:
     with pytest.raises(
-        BadScenario, match="no such scenario and no such file; use a file or one of gpu-40min, incident"
+        BadScenario, match="no such scenario and no such file; use a file or one of gpu-40min, gpu-failures, incident"
     ):
         scenario.load(str(tmp_path / "nothing.yaml"))
 

@@ -71,6 +71,7 @@
     const hide = by("hide-nothing")?.checked;
     try {
       await window.leadtime.swap(`${base}told${query(true)}`, by("told"));
+      await window.leadtime.swap(`${base}risk${query(true)}`, by("risk"));
       await window.leadtime.swap(`${base}decisions${query(true)}`, by("decisions"));
       if (hide && by("hide-nothing")) by("hide-nothing").checked = true;
       if (force === "tracks") {
