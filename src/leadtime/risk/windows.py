@@ -4,7 +4,6 @@ The two CPU vectors become four quantiles of the window's one-second samples; al
 they and the tasks inside them count the same resource twice.
 """
 
-import numpy as np
 import polars as pl
 
 from leadtime.domain.borg import INSTANCE_USAGE
@@ -84,19 +83,25 @@ def in_order(windows: pl.LazyFrame) -> pl.LazyFrame:
 def _order(rows: pl.DataFrame) -> pl.Series:
     """Row numbers [n] that put ``rows`` (columns ORDER) in order."""
     instance = _packed(rows["collection_id"], rows["instance_index"].cast(pl.Int64))
-    packed = None if instance is None else _packed(instance.rank("dense").cast(pl.Int64), rows["end_time_us"])
+    packed = None if instance is None else _packed(_dense(instance), rows["end_time_us"])
     if packed is None:
         return rows.select(pl.arg_sort_by(*ORDER, pl.int_range(pl.len()))).to_series().cast(pl.UInt32)
-    order, keys = packed.arg_sort().to_numpy(), packed.to_numpy()
-    sorted_keys = keys[order]
-    again = sorted_keys[1:] == sorted_keys[:-1]
-    if again.any():  # windows of one instance with one end: by start, then as they came
-        tied = np.append(again, False) | np.append(False, again)
-        rows_tied = order[tied]
-        starts = rows["start_time_us"].to_numpy()[rows_tied]
-        order = order.copy()
-        order[tied] = rows_tied[np.lexsort((rows_tied, starts, keys[rows_tied]))]
-    return pl.Series(order, dtype=pl.UInt32)
+    order = packed.arg_sort()
+    keys = packed.gather(order)
+    again = keys == keys.shift()
+    if not again.any():
+        return order
+    tied = again.fill_null(value=False) | (keys == keys.shift(-1)).fill_null(value=False)
+    rows_tied = order.filter(tied)  # windows of one instance with one end: by start, then as they came
+    starts = rows["start_time_us"].gather(rows_tied)
+    sorted_ties = pl.DataFrame({"key": keys.filter(tied), "start": starts, "row": rows_tied}).sort(pl.all())["row"]
+    return order.scatter(tied.arg_true(), sorted_ties)
+
+
+def _dense(values: pl.Series) -> pl.Series:
+    """The place of each value among the different ones, from 0: by a join, which is cheaper than ranking all rows."""
+    places = values.unique().sort().to_frame("value").with_row_index("place")
+    return values.to_frame("value").join(places, on="value", how="left", maintain_order="left")["place"].cast(pl.Int64)
 
 
 def _packed(high: pl.Series, low: pl.Series) -> pl.Series | None:
