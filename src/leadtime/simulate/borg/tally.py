@@ -1,8 +1,8 @@
 """Scores and outcomes of a trace of any length → average precision, Brier score, precision at k, ECE, in fixed memory.
 
-Scores are counted in fine classes of their log-odds (0.005 wide), by group of collections; the classes' width moves the
-average precision by less than a thousandth of itself. Standard errors: bootstrap over the groups, each a random part
-of the collections, so that rows of one collection stay together.
+Scores are counted in classes as wide as 1.5e-5 of the score (a score is bounded by what a degrading task risks, and the
+order close to that bound matters). Standard errors and ECE come from classes of log-odds 0.005 wide; the former by a
+bootstrap over groups of collections, so that rows of one collection stay together.
 """
 
 from dataclasses import dataclass
@@ -17,6 +17,8 @@ GROUPS = 200
 CLASSES = 4_096
 LOWEST_LOG_ODDS, WIDTH = -16.0, 0.005
 SIGNAL_FROM, SIGNAL_WIDTH = -8.0, 0.005
+LEAST_EXPONENT, KEPT_BITS = 20, 16  # scores below 2^-20 are one class; bits of the mantissa that count
+FINE = LEAST_EXPONENT * 2**KEPT_BITS + 1
 REPLICATES = 200
 ECE_BINS = 20
 TOP_RATIOS = (0.001, 0.01)
@@ -52,6 +54,7 @@ class Tally:
     def __init__(self) -> None:
         self.total = np.zeros((GROUPS, CLASSES), np.int32)
         self.positives = np.zeros((GROUPS, CLASSES), np.int32)
+        self.fine = np.zeros((2, FINE), np.int32)
         self.signal = np.zeros((2, CLASSES), np.int64)
         self.sums = np.zeros(CLASSES)
         self.brier = 0.0
@@ -61,6 +64,9 @@ class Tally:
         odds = np.log(np.clip(score, 1e-12, 1)) - np.log1p(-np.clip(score, 0, 1 - 1e-12))
         place = np.clip((odds - LOWEST_LOG_ODDS) / WIDTH, 0, CLASSES - 1).astype(np.int64)
         cell = group * CLASSES + place
+        fine = fine_class(score)
+        np.add.at(self.fine[0], fine, 1)
+        np.add.at(self.fine[1], fine[y], 1)
         self.total += _counted(cell).reshape(GROUPS, CLASSES)
         self.positives += _counted(cell[y]).reshape(GROUPS, CLASSES)
         self.sums += np.bincount(place, score, minlength=CLASSES)
@@ -79,14 +85,14 @@ class Tally:
                 memoryless_average_precision=None, brier=None, ece=None, mean_score=None, precision_at_top={},
             )  # fmt: skip
         reached = hits > 0
-        signal = self.signal.astype(np.float64)
+        signal, fine = self.signal.astype(np.float64), self.fine.astype(np.float64)
         return Measured(
             rows=int(n), positives=int(hits), base_rate=float(hits / n),
-            average_precision=float(average_precision(positives, total)) if reached else None,
+            average_precision=float(average_precision(fine[1], fine[0])) if reached else None,
             average_precision_se=self._standard_error(rng) if reached else None,
             memoryless_average_precision=float(average_precision(signal[1], signal[0])) if reached else None,
             brier=self.brier / float(n), ece=self._ece(total, positives), mean_score=float(self.sums.sum() / n),
-            precision_at_top={f"{ratio:g}": _precision_at(ratio, positives, total) for ratio in TOP_RATIOS},
+            precision_at_top={f"{ratio:g}": _precision_at(ratio, fine[1], fine[0]) for ratio in TOP_RATIOS},
         )  # fmt: skip
 
     def _standard_error(self, rng: np.random.Generator) -> float:
@@ -106,6 +112,13 @@ class Tally:
         place = np.minimum((share * ECE_BINS - 1e-9).astype(np.int64), ECE_BINS - 1)
         mass, hits, sums = (np.bincount(place, counts, minlength=ECE_BINS) for counts in (total, positives, self.sums))
         return float(np.abs(hits - sums).sum() / mass.sum())
+
+
+def fine_class(score: Floats) -> Ints:
+    """The class of each score in [0, 1]: the leading bits of its float32, which rise with it."""
+    least = (127 - LEAST_EXPONENT) << KEPT_BITS
+    bits = np.clip(score, 0, 1).astype(np.float32).view(np.int32) >> (23 - KEPT_BITS)
+    return np.clip(bits.astype(np.int64) - least, 0, FINE - 1)
 
 
 def _counted(cell: Ints) -> npt.NDArray[np.int32]:
