@@ -31,17 +31,36 @@ def evaluate(
     alerts_per_day: tuple[int, ...] = ALERTS_PER_DAY,
     seed: int,
     draws: int = bootstrap.DRAWS,
+    failure_is_self: bool = True,
 ) -> dict[str, Any]:
     """Measure each horizon, the primary one also by tier, cell, cause and view.
 
     predictions: key, run_number, tier, next_terminal_*, view, y_<m> (null: excluded), risk_<m> in [0, 1]; ``weight``
     where negatives were sampled (then nothing is said of alerts). truth: key, y_<m>, score_<m>. Returns ``horizons``
     (minutes → measures, ``intervals`` beside), ``by_tier``, ``by_cell``, ``by_cause``, ``views``, ``gates``,
-    ``usable``. Raises ValueError when a horizon has no column or no labelled row.
+    ``usable``. ``failure_is_self``: FAIL alone counts as failure, so that the cause tells it (what scores that arrive
+    late are worth is computed from it). Raises ValueError when a horizon has no column or no labelled row.
     """
-    asked = Asked(alerts_per_day=alerts_per_day, draws=draws, seed=seed)
-    frame = predictions.lazy()
+    asked = Asked(alerts_per_day=alerts_per_day, draws=draws, seed=seed, failure_is_self=failure_is_self)
     primary = primary_min if primary_min in horizons_min else horizons_min[0]
+    found, gates = _measured(predictions.lazy(), horizons_min, primary, truth, asked)
+    return {
+        "schema": METRICS_SCHEMA,
+        "primary_min": primary,
+        "seed": seed,
+        "draws": draws,
+        "alerts_per_day": list(alerts_per_day),
+        **found,
+        "gates": [gate.to_json() for gate in gates],
+        "usable": all(gate.standing is not Standing.FAILED for gate in gates),
+    }
+
+
+def _measured(
+    frame: pl.LazyFrame, horizons_min: Sequence[int], primary: int, truth: pl.DataFrame | pl.LazyFrame | None,
+    asked: Asked,
+) -> tuple[dict[str, Any], list[Gate]]:  # fmt: skip
+    """Horizon by horizon, so that one horizon's rows are in memory at a time."""
     measured: dict[str, Any] = {}
     found: dict[str, Any] = {}
     gates: list[Gate] = []
@@ -53,17 +72,7 @@ def evaluate(
             found = parts.by_part(rows, minutes, asked)
         del rows
     gates.append(alarms.horizons_in_order(frame, horizons_min))
-    return {
-        "schema": METRICS_SCHEMA,
-        "primary_min": primary,
-        "seed": seed,
-        "draws": draws,
-        "alerts_per_day": list(alerts_per_day),
-        "horizons": measured,
-        **found,
-        "gates": [gate.to_json() for gate in gates],
-        "usable": all(gate.standing is not Standing.FAILED for gate in gates),
-    }
+    return {"horizons": measured, **found}, gates
 
 
 def horizon_rows(

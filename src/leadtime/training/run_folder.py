@@ -31,7 +31,23 @@ RUN_SCHEMA = "leadtime.borg-run/1"
 SORT_ROWS = 4_000_000  # more rows than this are sorted in buckets of score: half a gigabyte at a time
 ORDER = ("risk_score", "cell", "collection_id", "instance_index", "end_time_us", "start_time_us")
 Explain = Callable[[pl.DataFrame], pl.DataFrame]
-_DATA = ("data_hash", "profile", "exclusions", "coverage", "positives", "rows", "repairs", "filters", "sources")
+_DATA = (
+    "data_hash",
+    "windows_data_hash",
+    "profile",
+    "cells",
+    "failure_types",
+    "delay_s",
+    "rows_in",
+    "rows",
+    "left_out",
+    "positives",
+    "excluded",
+    "missing_ratio",
+    "by_cell",
+    "repairs",
+    "filters",
+)  # of forecaster.json: what a later run is compared by
 
 
 def write_run(
@@ -48,6 +64,7 @@ def write_run(
     extra: Mapping[str, Any] | None = None,
     explain: Explain | None = None,
     alerts_per_day: int = alerts.REFERENCE_PER_DAY,
+    also: Mapping[str, int] | None = None,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Write a finished run; returns what metrics.json says.
@@ -55,7 +72,8 @@ def write_run(
     predictions: the frame of design record 0015, any order. metrics: as ``evaluate`` returns them. gates: of the data
     (forecaster.json) and of this run, beside those of the metrics; ``allowed``: names the user let pass. data: the
     manifest forecaster.json. explain: alert rows → key and ``reasons``, the leading features of each. extra: further
-    entries of metrics.json (floors, sentence). Raises DependencyFailed on a full or unwritable disk.
+    entries of metrics.json (floors, sentence). also: tables already in the folder that belong to the run, with rows.
+    Raises DependencyFailed on a full or unwritable disk.
     """
     written = _metrics(
         metrics, gates=gates, settings=settings, data=data, name=name, kind=kind, allowed=allowed, extra=extra or {}
@@ -63,23 +81,28 @@ def write_run(
     with disk_errors(f"writing the run {name}", folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / RUN).unlink(missing_ok=True)
-        progress("writing the run", 0, 4, "files")
         staged = {file: staged_beside(folder / file) for file in (PREDICTIONS, ALERTS, METRICS, TEXT, PAGE)}
+        progress("writing the run", 0, 3, "files")
         rows = write_sorted(predictions.lazy(), staged[PREDICTIONS])
-        progress("writing the run", 1, 4, "files")
+        progress("writing the run", 1, 3, "files")
         top = top_alerts(pl.scan_parquet(staged[PREDICTIONS]), per_day=alerts_per_day, explain=explain)
         top.write_parquet(staged[ALERTS])
-        progress("writing the run", 2, 4, "files")
+        progress("writing the run", 2, 3, "files")
         written["rows"] = rows
-        staged[METRICS].write_text(json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
-        staged[TEXT].write_text(metrics_text(written), encoding="utf-8")
-        staged[PAGE].write_text(build_html(written), encoding="utf-8")
+        _write_told(written, staged)
         for file, path in staged.items():
             path.replace(folder / file)
-        counts = {PREDICTIONS: rows, ALERTS: top.height}
-        seal(folder, name=name, kind=kind, files=tuple(staged), rows=counts)
-        progress("writing the run", 4, 4, "files")
+        counts = {PREDICTIONS: rows, ALERTS: top.height, **(also or {})}
+        seal(folder, name=name, kind=kind, files=(*staged, *(also or {})), rows=counts)
+        progress("writing the run", 3, 3, "files")
     return written
+
+
+def _write_told(written: Mapping[str, Any], staged: Mapping[str, Path]) -> None:
+    """The same content three times: for programs, for a terminal, for a browser."""
+    staged[METRICS].write_text(json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+    staged[TEXT].write_text(metrics_text(written), encoding="utf-8")
+    staged[PAGE].write_text(build_html(written), encoding="utf-8")
 
 
 def seal(folder: Path, *, name: str, kind: str, files: Sequence[str], rows: Mapping[str, int]) -> None:
@@ -113,7 +136,7 @@ def _metrics(
         "kind": kind,
         "usable": all(gate.get("standing") != Standing.FAILED for gate in judged),
         "data_hash": data.get("data_hash", ""),
-        "exclusions": data.get("exclusions", {}),
+        "exclusions": data.get("excluded", {}),
         "gates": judged,
         "allowed_gates": sorted({*data.get("allowed_gates", ()), *allowed}),
         **{key: value for key, value in metrics.items() if key not in {"schema", "gates", "usable"}},

@@ -23,7 +23,9 @@ def share(value: float | None) -> str:
     """A ratio in percent, small ones with the digits they need."""
     if value is None:
         return NOTHING
-    return f"{100 * value:.3f} %" if abs(value) < 0.01 else f"{100 * value:.1f} %"
+    if value == 0:
+        return "0 %"
+    return f"{100 * value:.3g} %" if abs(value) < 0.1 else f"{100 * value:.1f} %"
 
 
 def four(value: float | None) -> str:

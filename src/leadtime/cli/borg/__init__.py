@@ -5,7 +5,19 @@ Each file imports typer and option types at the top; the work (and polars, xgboo
 
 import typer
 
-from leadtime.cli.borg import check, generate, make_dataset, make_forecaster_dataset, repair
+from leadtime.cli.borg import (
+    check,
+    generate,
+    leak,
+    make_dataset,
+    make_forecaster_dataset,
+    repair,
+    report,
+    score,
+    train,
+    train_baseline,
+    tune,
+)
 
 app = typer.Typer(
     help="Failure forecasts from Borg-like traces: generate, check, repair, label, train, report.", no_args_is_help=True
@@ -17,3 +29,9 @@ app.command("make-dataset", epilog=make_dataset.EXAMPLE)(make_dataset.make_datas
 app.command("make-forecaster-dataset", epilog=make_forecaster_dataset.EXAMPLE)(
     make_forecaster_dataset.make_forecaster_dataset
 )
+app.command("leak", epilog=leak.EXAMPLE)(leak.leak)
+app.command("tune", epilog=tune.EXAMPLE)(tune.tune)
+app.command("train", epilog=train.EXAMPLE)(train.train)
+app.command("score", epilog=score.EXAMPLE)(score.score)
+app.command("train-baseline", epilog=train_baseline.EXAMPLE)(train_baseline.train_baseline)
+app.command("report", epilog=report.EXAMPLE)(report.report)
