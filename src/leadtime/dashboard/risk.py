@@ -94,7 +94,7 @@ def risk_part(seen: Story, until_s: int) -> RiskPart:
 def _counts(found: AlertRecord) -> tuple[tuple[str, str], ...]:
     kept, false = found.count(AlertOutcome.FAILED), found.count(AlertOutcome.DID_NOT_FAIL)
     precision = found.precision_ratio
-    share = "not known yet" if precision is None else f"{precision:.0%} of {kept + false}"
+    share = "not known yet" if precision is None else f"{precision * 100:.0f} % of {kept + false}"
     return (
         ("alerts", number(len(found.alerts))),
         ("hits: failed in time", number(kept)),
@@ -111,13 +111,13 @@ def _line(alert: Alert, ticks: Sequence[TickView]) -> AlertLine:
     lift = best.probability / best.base_rate if best.base_rate > 0 else 1.0
     return AlertLine(
         start_s=int(alert.first_s),
-        end_s=int(alert.last_s) + 60,
+        end_s=int(alert.last_s) // 60 * 60,
         pod=alert.pod,
         node=best.node or "no node",
         horizon=duration(best.horizon_s),
         probability=_percent(best.probability),
         base_rate=_percent(best.base_rate),
-        lift=f"{lift:.1f} ×",
+        lift=f"{lift:.1f}\u00a0×",
         drivers=", ".join(map(_driver, best.drivers)) or "none told",
         measures=tuple(_measures(alert, ticks)),
         outcome=alert.outcome.value,
