@@ -11,7 +11,7 @@ from leadtime.simulate.borg.knobs import Knobs, Trap
 from leadtime.training.check import CheckReport, check_raw
 from leadtime.training.repair import repair
 
-ROWS = 20_000
+ROWS = 12_000
 
 
 def checked(folder: Path, *traps: Trap, dialect: Dialect = Dialect.PARQUET, cells: str = "c") -> CheckReport:

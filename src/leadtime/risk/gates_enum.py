@@ -186,7 +186,7 @@ def enum_proof(
         return failed(name, where=where, figures=figures, **_refused(readings, standing, declared, codes_as, events))
     support = ", ".join(one.words() for one in readings[codes_as].evidence)
     proved = f"codes are {codes_as}'s: {support}"
-    told = "; trace.json does not declare a version" if declared is None else f"; trace.json declares {declared}"
+    told = "; no declaration is known" if declared is None else f"; trace.json declares {declared}"
     return reported(name, None, unit="", where=where, sentence=proved + told, figures=figures | {"proved": codes_as})
 
 
@@ -196,7 +196,7 @@ def _refused(
     """Sentence and cure of a proof that did not come out as wanted."""
     against = readings[codes_as].refuted_by()
     if len(standing) == 1:
-        sentence = f"codes are {standing[0]}'s, read as {codes_as}'s (declared: {declared or 'nothing'}): {against}"
+        sentence = f"codes are {standing[0]}'s, read as {codes_as}'s (declared: {declared or 'not known'}): {against}"
         if standing[0] == "v2":
             return {
                 "sentence": sentence,

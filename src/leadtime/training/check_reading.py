@@ -8,6 +8,7 @@ histories are of.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -18,6 +19,7 @@ from leadtime.risk.gates import Gate, failed, not_examined
 from leadtime.risk.gates_tally import NARROW, Tally, drawn, narrow, tally
 from leadtime.risk.gates_text import separate_events, slice_evidence, text_contradiction
 from leadtime.sources.borg.batch import Note
+from leadtime.sources.borg.canonical import schema_of
 from leadtime.sources.borg.reading import read_shard
 from leadtime.sources.borg.shards import Shard, find_shards
 from leadtime.training.progress import Progress
@@ -100,7 +102,7 @@ class Cell:
 
     def _history(self, table: str) -> pl.DataFrame:
         kept = self._kept[table]
-        return pl.concat(kept) if kept else _empty(NARROW[table])
+        return pl.concat(kept) if kept else _empty(table)
 
     @property
     def machines(self) -> pl.Series | None:
@@ -108,9 +110,10 @@ class Cell:
         return pl.concat(self._machines).unique() if self.has_machines else None
 
 
-def _empty(columns: Iterable[str]) -> pl.DataFrame:
-    types = {"sample_rate": pl.Float32, "request_cpu": pl.Float32}
-    schema = {name: types.get(name, pl.Int64) for name in columns}
+def _empty(table: str) -> pl.DataFrame:
+    """No history, in the types of one."""
+    types = schema_of(table)
+    schema: dict[str, Any] = {name: types[name] for name in NARROW[table]}
     return pl.DataFrame(schema={**schema, "shard": pl.Int32, "draw": pl.UInt64})
 
 

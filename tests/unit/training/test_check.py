@@ -11,9 +11,10 @@ from leadtime.domain.errors import BadTrace
 from leadtime.risk.gates import GATES, Standing
 from leadtime.testing.toy_trace import ToyTrace, toy_trace
 from leadtime.training import check_reading
-from leadtime.training.check import CheckReport, check_raw, require_passed
+from leadtime.training.check import CheckReport, check_dataset, check_raw, require_passed
 from leadtime.training.check_files import earlier, is_dataset, write_page
 from leadtime.training.check_html import check_html, verdict
+from leadtime.training.dataset import make_dataset
 from leadtime.training.repair_shards import to_v3, write_declaration, write_shard
 
 
@@ -116,6 +117,27 @@ def test_the_mislabelled_slices_are_refused_with_reason_and_figures(data_dir: Pa
 def test_nothing_to_read_is_an_error_not_a_report(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match="no file in it"):
         check_raw(tmp_path)
+
+
+def test_windows_are_checked_with_the_account_of_their_sources(clean: Path, tmp_path: Path) -> None:
+    make_dataset(clean, tmp_path / "w")
+    assert is_dataset(tmp_path / "w")
+    report = check_dataset(tmp_path / "w")
+    assert report.failed == ()
+    assert {gate.name for gate in report.gates} == set(GATES)
+    sources = [gate.where for gate in report.gates if gate.name == "rows-accounted"]
+    assert any("instance_usage-000000000001.parquet" in where for where in sources)
+    (part, *_) = sorted((tmp_path / "w").glob("cell=b/windows/*.parquet"))
+    part.write_bytes(part.read_bytes()[:100])
+    assert ("readable", f"cell=b/windows/{part.name}") in {
+        (gate.name, gate.where) for gate in check_dataset(tmp_path / "w").failed
+    }
+
+
+def test_a_folder_without_windows_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BadTrace) as refused:
+        check_dataset(tmp_path)
+    assert refused.value.slug == "borg-no-windows"
 
 
 # --- allowing, and the door in front of training ------------------------------------------------------------------
