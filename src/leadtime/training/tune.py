@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import optuna
@@ -25,12 +25,13 @@ from leadtime.training.booster import Settings, settings_from
 from leadtime.training.check import require_passed
 from leadtime.training.manifest import disk_errors
 from leadtime.training.progress import Progress, silent
-from leadtime.training.sampling import FeatureSet, open_features
+from leadtime.training.sampling import open_features
 from leadtime.training.train_plan import plan_for
 from leadtime.training.tune_folds import FOLDS, FoldScorer
 from leadtime.training.tune_result import Gain, Tuned, write_tuned
 
 STUDY = "leadtime-borg-tune"
+ABOUT = "about"
 STARTUP_TRIALS = 8  # drawn at random before TPE has anything to go by
 
 
@@ -50,6 +51,22 @@ class TuneOptions:
     most_negatives: int = 300_000
 
 
+class Scorer(Protocol):
+    """What a search needs of the data; ``tune_folds.FoldScorer`` is the one there is."""
+
+    def facts(self) -> dict[str, Any]:
+        """What a journal must agree on to be continued; JSON."""
+        ...
+
+    def score(self, number: int, settings: Settings) -> float:
+        """Weighted average precision of ``settings`` on fold ``number`` (0 … FOLDS - 1)."""
+        ...
+
+    def gain(self, before: Settings, after: Settings) -> Gain:
+        """Difference of average precision on rows no fold has seen."""
+        ...
+
+
 def tune_features(options: TuneOptions, progress: Progress = silent) -> Tuned:
     """``tune`` on a features folder.
 
@@ -67,29 +84,29 @@ def tune_features(options: TuneOptions, progress: Progress = silent) -> Tuned:
         most_negatives=options.most_negatives, seed=options.seed, threads=options.threads, progress=progress,
     )  # fmt: skip
     with disk_errors("tuning", options.journal.parent):
-        return tune(data, scorer, options, progress)
+        return tune(data.data_hash, data.profile, scorer, options, progress)
 
 
-def tune(data: FeatureSet, scorer: FoldScorer, options: TuneOptions, progress: Progress = silent) -> Tuned:
+def tune(data_hash: str, profile: str, scorer: Scorer, options: TuneOptions, progress: Progress = silent) -> Tuned:
     """Search until ``options.trials`` are finished or the time is over, then write ``options.out``.
 
     Raises BadTrace when the journal was written for other data, another seed or other folds.
     """
-    study = _study(data, scorer, options)
+    study = _study(data_hash, scorer, options)
     begun = time.monotonic()
     while len(_finished(study)) < options.trials:
         if options.timeout_s is not None and time.monotonic() - begun > options.timeout_s and _finished(study):
             break
         progress("trials", len(_finished(study)), options.trials, "trials")
-        _one_trial(study, scorer, data.data_hash, options.seed)
+        _one_trial(study, scorer, data_hash, options.seed)
     progress("trials", len(_finished(study)), options.trials, "trials")
     tuned = _result(study, scorer)
-    about = {"data_hash": data.data_hash, "profile": data.profile, "horizon_min": options.horizon_min}
+    about = {"data_hash": data_hash, "profile": profile, "horizon_min": options.horizon_min}
     write_tuned(options.out, tuned, {**about, "seed": options.seed})
     return tuned
 
 
-def _study(data: FeatureSet, scorer: FoldScorer, options: TuneOptions) -> optuna.Study:
+def _study(data_hash: str, scorer: Scorer, options: TuneOptions) -> optuna.Study:
     """Open or begin the journal; refuse one of other data by name; clear away what a stopped run left half-done."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     options.journal.parent.mkdir(parents=True, exist_ok=True)
@@ -100,16 +117,15 @@ def _study(data: FeatureSet, scorer: FoldScorer, options: TuneOptions) -> optuna
     study = optuna.create_study(
         study_name=STUDY, storage=storage, pruner=pruner, direction="maximize", load_if_exists=True
     )
-    ours = {"data_hash": data.data_hash, "seed": options.seed, "horizon_min": options.horizon_min, **scorer.facts()}
-    theirs = {name: study.user_attrs.get(name) for name in ours}
-    if not study.user_attrs:
-        for name, value in ours.items():
-            study.set_user_attr(name, value)
-    elif theirs != ours:
-        name = next(name for name in ours if theirs[name] != ours[name])
+    ours = {"data_hash": data_hash, "seed": options.seed, "horizon_min": options.horizon_min, **scorer.facts()}
+    if ABOUT not in study.user_attrs:
+        study.set_user_attr(ABOUT, ours)
+    theirs = study.user_attrs[ABOUT]
+    if theirs != ours:
+        name = next(name for name in ours if theirs.get(name) != ours[name])
         raise BadTrace(
             "tune-journal-of-other-data", f"continuing {options.journal}",
-            f"it was written for {name} {theirs[name]!r}, this run has {ours[name]!r}",
+            f"it was written for {name} {theirs.get(name)!r}, this run has {ours[name]!r}",
             "move the journal away to begin anew, or name the data it belongs to",
         )  # fmt: skip
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
@@ -121,12 +137,12 @@ def _finished(study: optuna.Study) -> list[FrozenTrial]:
     return list(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED)))
 
 
-def _one_trial(study: optuna.Study, scorer: FoldScorer, data_hash: str, seed: int) -> None:
+def _one_trial(study: optuna.Study, scorer: Scorer, data_hash: str, seed: int) -> None:
     """Try one set of settings. The sampler is seeded by how many trials are finished, so a continued run draws the same
     ones; a stop leaves a half-done trial, which the next run clears away and draws again."""
     done = len(_finished(study))
     study.sampler = optuna.samplers.TPESampler(seed=seed * 100_003 + done, n_startup_trials=STARTUP_TRIALS)
-    if done == 0:
+    if done == 0 and not study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
         study.enqueue_trial(_searched(Settings()), skip_if_exists=False)
     trial = study.ask()
     trial.set_user_attr("data_hash", data_hash)
@@ -172,7 +188,7 @@ def _searched(settings: Settings) -> dict[str, Any]:
     return plain | {name: max(plain[name], 1e-8) for name in ("gamma", "reg_alpha")}
 
 
-def _result(study: optuna.Study, scorer: FoldScorer) -> Tuned:
+def _result(study: optuna.Study, scorer: Scorer) -> Tuned:
     """The best finished trial against the defaults, on the block no fold has seen."""
     whole = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     best = max(whole, key=lambda trial: (trial.value or 0.0, -trial.number))
