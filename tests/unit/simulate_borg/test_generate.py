@@ -11,6 +11,8 @@ from leadtime.domain.borg import Dialect
 from leadtime.domain.errors import BadTrace, WrongUse
 from leadtime.simulate.borg.generate import Knobs, generate
 
+pytestmark = pytest.mark.slow  # every test draws traces of its own
+
 
 def test_equal_seeds_give_equal_bytes_and_another_seed_gives_others(tmp_path: Path, reading: Any, knobs: Knobs) -> None:
     small = replace(knobs, rows=5_000)

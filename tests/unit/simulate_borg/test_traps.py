@@ -11,6 +11,8 @@ from leadtime.domain.borg import EventType
 from leadtime.simulate.borg.generate import Knobs, generate
 from leadtime.simulate.borg.knobs import Trap
 
+pytestmark = pytest.mark.slow  # every test draws traces of its own
+
 
 @pytest.mark.parametrize("traps", [(Trap.T4,), (Trap.T5,), (Trap.T6,), (Trap.T3,), (Trap.T14,), (Trap.T15,)])
 def test_truth_equals_the_events_under_every_trap_of_time(
