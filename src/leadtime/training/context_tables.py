@@ -87,7 +87,7 @@ def read_context(out: Path, rows: pl.DataFrame) -> Context:
     looked_at = [newest - back * WINDOW_US for back in range(SLOTS_BACK)]
     keys = (
         rows.lazy().filter(pl.col("machine_id") > 0)
-        .select("machine_id", slot_us=pl.concat_list(looked_at)).explode("slot_us").unique()
+        .select("machine_id", slot_us=pl.concat_list(looked_at)).explode("slot_us").unique().collect().lazy()
     )  # fmt: skip
     days = sorted((out / SLOTS).glob("day-*.parquet"))
     kept = [pl.scan_parquet(day).join(keys, on=["machine_id", "slot_us"], how="semi").collect() for day in days]

@@ -72,7 +72,7 @@ def make_forecaster_dataset(
     run = executor or Local()
     with disk_errors(f"writing {out}", out):
         out.mkdir(parents=True, exist_ok=True)
-        jobs = [job for cell in _cells(source, cells) for job in _jobs(source, cell, windows, out, settings)]
+        jobs = [job for cell in _cells(source, cells) for job in jobs_of(source, cell, windows, out, settings)]
         kept = sum(finished(job) is not None for job in jobs)
         if kept < len(jobs):
             (out / FORECASTER).unlink(missing_ok=True)
@@ -83,6 +83,15 @@ def make_forecaster_dataset(
         _write_dictionary(out, profile)
         write_json(out / FORECASTER, manifest)
     return ForecasterDataset(folder=out, manifest=manifest, kept=kept)
+
+
+def settings_of(manifest: Mapping[str, Any]) -> Settings:
+    """The settings a finished data set was made with."""
+    return Settings(
+        profile=Profile(manifest["profile"]), horizons_min=tuple(manifest["horizons_min"]),
+        failure_types=tuple(EventType[name] for name in manifest["failure_types"]),
+        delay_us=round(manifest["delay_s"] * 1e6),
+    )  # fmt: skip
 
 
 def read_forecaster(folder: Path) -> dict[str, Any]:
@@ -107,7 +116,7 @@ def _cells(source: Mapping[str, Any], wanted: Sequence[str] | None) -> list[str]
     return [cell for cell in there if not wanted or cell in wanted]
 
 
-def _jobs(source: Mapping[str, Any], cell: str, windows: Path, out: Path, settings: Settings) -> list[FeatureJob]:
+def jobs_of(source: Mapping[str, Any], cell: str, windows: Path, out: Path, settings: Settings) -> list[FeatureJob]:
     """One a part. Its inputs: the part, for the advanced profile the whole cell, the settings, the declarations."""
     parts = source["partitions"][cell]
     names = [f"part-{part['partition']:04d}" for part in parts]

@@ -4,12 +4,15 @@ Collections are taken together until they have CHUNK_ROWS rows, so memory is bou
 the largest collection, not by the number of parts.
 """
 
+import hashlib
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from leadtime.domain.borg import EventType
@@ -21,7 +24,8 @@ from leadtime.training.manifest import disk_errors, file_sha256, read_json, stag
 from leadtime.training.partition import ROW_GROUP_ROWS
 
 PART_SCHEMA = "leadtime.borg-forecaster-part/1"
-CHUNK_ROWS = 150_000
+CHUNK_ROWS = 125_000
+CHUNKS_AT_ONCE = 2  # array work leaves the interpreter's lock, so two chunks fill two cores
 LABEL_COLUMNS = ("is_running", *OUTCOME)
 
 
@@ -103,16 +107,49 @@ def _build(job: FeatureJob) -> PartReport:
     work.mkdir(parents=True)
     tally, digests = Counter[str](), []
     rows_in = windows.height
-    for number, (rows, happened) in enumerate(_chunks(windows, events)):
-        made = labelled_features(rows, happened, context, job)
-        tally.update(_counts(made, job.settings))
-        kept = made.filter(pl.any_horizontal(pl.col(f"y_{m}").is_not_null() for m in job.settings.horizons_min))
-        digests.append(digest(kept))
-        kept.write_ipc(work / f"chunk-{number:05d}.arrow")
+    with ThreadPoolExecutor(CHUNKS_AT_ONCE) as pool:
+        for found in pool.map(lambda chunk: _write_chunk(chunk, context, job, work), _chunks(windows, events)):
+            tally.update(found.counts)
+            digests.append(found.digest)
     path = job.out / f"{job.part}.parquet"
     _join_chunks(work, path)
     shutil.rmtree(work)
     return _report(job, rows_in, tally, combined(digests), file_sha256(path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Collections:
+    """Some whole collections of a part."""
+
+    number: int
+    windows: pl.DataFrame
+    events: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chunk:
+    counts: Mapping[str, int]
+    digest: int
+
+
+def _write_chunk(chunk: _Collections, context: Context, job: FeatureJob, work: Path) -> _Chunk:
+    """One chunk's rows with a label, written uncompressed beside the others."""
+    made = labelled_features(chunk.windows, chunk.events, context, job)
+    labelled = pl.any_horizontal(pl.col(f"y_{m}").is_not_null() for m in job.settings.horizons_min)
+    kept = made.filter(labelled)
+    left = made.lazy().filter(~labelled).select(f"excluded_{min(job.settings.horizons_min)}").collect()
+    counts = _counts(kept, left, job.settings)
+    kept.write_ipc(work / f"chunk-{chunk.number:05d}.arrow")
+    return _Chunk(counts=counts, digest=_digest(kept, [feature.name for feature in features_of(job.settings.profile)]))
+
+
+def _digest(rows: pl.DataFrame, features: list[str]) -> int:
+    """``digest`` of the rows, their features first summed up to one number a row, weighted by name."""
+    total = np.zeros(rows.height, dtype=np.uint64)
+    for name in features:
+        weight = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") | 1
+        total += rows[name].to_numpy().view(np.uint32).astype(np.uint64) * np.uint64(weight)
+    return digest(rows.drop(features).with_columns(pl.Series("features", total)))
 
 
 def labelled_features(
@@ -133,20 +170,18 @@ def labelled_features(
     return made.select(before).hstack(known.select(*names, *OUTCOME)).hstack(made.select(features))
 
 
-def _chunks(windows: pl.DataFrame, events: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Whole collections, about CHUNK_ROWS rows at a time, in order; one empty pair where there are no windows."""
+def _chunks(windows: pl.DataFrame, events: pl.DataFrame) -> Iterator[_Collections]:
+    """Whole collections, about CHUNK_ROWS rows at a time, in order; one without rows where there are no windows."""
     ids = windows["collection_id"].rle().struct.unnest()
-    start, first = 0, 0
-    lengths, values = ids["len"].to_list(), ids["value"].to_list()
+    ends, values = ids["len"].cum_sum().to_list(), ids["value"].to_list()
     if not values:
-        yield windows, events.clear()
-    for place, length in enumerate(lengths):
-        done = start + sum(lengths[first : place + 1])
-        if done - start >= CHUNK_ROWS or place == len(lengths) - 1:
+        yield _Collections(0, windows, events.clear())
+    start, first, number = 0, 0, 0
+    for place, end in enumerate(ends):
+        if end - start >= CHUNK_ROWS or place == len(ends) - 1:
             between = pl.col("collection_id").is_between(values[first], values[place])
-            yield windows.slice(start, done - start), events.filter(between)
-            start, first = done, place + 1
-        del length
+            yield _Collections(number, windows.slice(start, end - start), events.filter(between))
+            start, first, number = end, place + 1, number + 1
 
 
 def _join_chunks(work: Path, path: Path) -> None:
@@ -158,12 +193,10 @@ def _join_chunks(work: Path, path: Path) -> None:
     staged.replace(path)
 
 
-def _counts(made: pl.DataFrame, settings: Settings) -> dict[str, int]:
+def _counts(kept: pl.DataFrame, reasons: pl.DataFrame, settings: Settings) -> dict[str, int]:
     """Sums of one chunk under flat names: rows, left:<reason>, y:<m>, out:<m>:<reason>, null:<feature>."""
-    labelled = pl.any_horizontal(pl.col(f"y_{m}").is_not_null() for m in settings.horizons_min)
-    kept, left = made.filter(labelled), made.filter(~labelled)
     counts = {"rows": kept.height}
-    for reason, rows in left.group_by(f"excluded_{min(settings.horizons_min)}").len().rows():
+    for reason, rows in reasons.group_by(pl.all()).len().rows():
         counts[f"left:{reason}"] = rows
     for m in settings.horizons_min:
         counts[f"y:{m}"] = int(kept[f"y_{m}"].sum() or 0)

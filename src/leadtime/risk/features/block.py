@@ -60,17 +60,25 @@ class Block:
 
     def number(self, name: str) -> Values:
         """A column as Float64 [n], null → NaN."""
-        return self.once(
-            ("number", name), lambda: self.windows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-        )
+        return self.once(("number", name), lambda: self.windows[name].to_numpy().astype(np.float64))
 
     def whole(self, name: str, missing: int = 0) -> Values:
         """An integer column as Int64 [n], null → ``missing``."""
-        return self.once(("whole", name), lambda: self.windows[name].cast(pl.Int64).fill_null(missing).to_numpy())
+
+        def make() -> Values:
+            column = self.windows[name]
+            return (column.fill_null(missing) if column.null_count() else column).to_numpy().astype(np.int64)
+
+        return self.once(("whole", name, missing), make)
 
     def flag(self, name: str) -> Values:
         """A boolean column, null → False."""
-        return self.once(("flag", name), lambda: self.windows[name].fill_null(value=False).to_numpy())
+
+        def make() -> Values:
+            column = self.windows[name]
+            return (column.fill_null(value=False) if column.null_count() else column).to_numpy().astype(bool)
+
+        return self.once(("flag", name), make)
 
     @property
     def end(self) -> Values:
