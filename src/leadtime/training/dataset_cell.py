@@ -159,11 +159,13 @@ def _split(plan: CellPlan, folder: Path, work: Path, executor: Executor, progres
                  work=work)
         for number, one in enumerate(plan.shards)
     ]  # fmt: skip
-    records, rows = [], 0
+    records, rows, total = [], 0, plan.rows
+    progress(f"split cell {plan.cell}", 0, total)
     for record in executor.results(split_shard, jobs):
         records.append(record)
         rows += record.rows_in
-        progress(f"split cell {plan.cell}", rows, None if len(records) < len(jobs) else rows)
+        is_last = len(records) == len(jobs)
+        progress(f"split cell {plan.cell}", rows, rows if is_last else None if total is None else max(rows, total))
     records.sort(key=lambda record: [one.name for one in plan.shards].index(record.file))
     digests = {kind: _write_table(table, kind, folder, work) for table, kind in CELL_TABLES.items()}
     write_json(folder / SOURCES, _sources(plan, records, digests))

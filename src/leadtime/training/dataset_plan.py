@@ -17,6 +17,7 @@ from leadtime.sources.borg.shards import Shard, find_shards
 from leadtime.training.manifest import disk_errors, file_sha256, fingerprint
 from leadtime.training.progress import Progress
 
+BYTES_A_ROW = 100  # of a compressed shard whose rows cannot be told beforehand; more partitions than needed do no harm
 PLAN_SCHEMA = "leadtime.borg-windows-plan/1"
 NEEDED = ("instance_usage", "instance_events")
 OPTIONAL = {"collection_events": "collections-missing", "machine_events": "machines-missing"}  # → name for --allow
@@ -58,10 +59,9 @@ class CellPlan:
         )  # fmt: skip
 
     @property
-    def usage_rows(self) -> int | None:
-        """Usage rows in all, as far as they can be told beforehand."""
-        rows = [one.rows for one in self.shards if one.shard.table == "instance_usage"]
-        return None if any(count is None for count in rows) else sum(count or 0 for count in rows)
+    def rows(self) -> int | None:
+        """Rows of all shards, as far as they can be told (or estimated) beforehand."""
+        return None if any(one.rows is None for one in self.shards) else sum(one.rows or 0 for one in self.shards)
 
 
 def shards_of(source: Path, cells: Sequence[str] | None) -> tuple[Shard, ...]:
@@ -154,7 +154,7 @@ def _missing(cell: str, shards: Sequence[Shard], allow: Collection[str]) -> tupl
 
 def _partitions(shards: Sequence[PlannedShard], rows_per_partition: int) -> int:
     usage = [one for one in shards if one.shard.table == "instance_usage"]
-    rows = sum(one.rows if one.rows is not None else one.shard.path.stat().st_size // 100 for one in usage)
+    rows = sum(one.rows if one.rows is not None else one.shard.path.stat().st_size // BYTES_A_ROW for one in usage)
     return max(1, math.ceil(rows / rows_per_partition))
 
 
