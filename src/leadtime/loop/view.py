@@ -142,18 +142,14 @@ def assess(seen: Seen, policy: Policy, state: LoopState) -> Believed:
     pool_views = {name: _pool_view(book, pool, pool_memories[name], seen.as_of) for name, pool in pools.items()}
     risk = None if seen.risk is None else risks.standing(book, seen.risk, views, seen.as_of, policy.risk)
     context = TickContext(
-        as_of=seen.as_of,
-        policy=policy,
-        snapshot=seen.snapshot,
-        workloads=tuple(views),
-        pools=pool_views,
-        queues=queues.views,
-        risk=risk,
-    )
+        as_of=seen.as_of, policy=policy, snapshot=seen.snapshot, workloads=tuple(views), pools=pool_views,
+        queues=queues.views, risk=risk,
+    )  # fmt: skip
+    judged = {view.state.ref: _facts(view, believed[view.state.ref], state, policy, seen.as_of) for view in views}
     facts = GuardFacts(
         as_of=seen.as_of,
         policy=policy,
-        workloads={view.state.ref: _facts(view, believed[view.state.ref], state, policy, seen.as_of) for view in views},
+        workloads=judged,
         pools=pools,
         missing=seen.missing_inputs,
         risk=risk,
