@@ -30,7 +30,9 @@ def build_html(report: dict[str, Any]) -> str:
         report=report,
         workloads=[_workload(report, workload) for workload in workloads],
         worlds=list(report["worlds"]),
-        extras=[(name, value) for name, value in report.items() if name not in _KNOWN],
+        extras=[
+            (name, value) for name, value in report.items() if name not in _KNOWN and not (name == "risk" and value)
+        ],
     )
 
 
