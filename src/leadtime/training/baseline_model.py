@@ -67,7 +67,7 @@ def fit_logistic(rows: Rows, features: Sequence[str], *, columns: Sequence[int] 
     share = missing.mean(axis=0)
     flagged = np.flatnonzero((share > FLAGGED) & (share < 1 - FLAGGED))
     design = np.hstack([_standard(x, centre, scale), missing[:, flagged]])
-    fitted = LogisticRegression(C=PENALTY, max_iter=300).fit(design, rows.y, sample_weight=rows.weight)
+    fitted = LogisticRegression(C=PENALTY, solver="newton-cholesky").fit(design, rows.y, sample_weight=rows.weight)
     weights = fitted.coef_[0]
     flags = np.zeros(len(places))
     flags[flagged] = weights[len(places) :]

@@ -61,5 +61,5 @@ def _platt(p: Array, y: Array, weight: Array) -> Calibration:
 
 def _logistic(x: Array, y: Array, weight: Array) -> tuple[float, Array]:
     """Intercept and slopes of an all but unpenalised logistic regression."""
-    fitted = LogisticRegression(C=1e6, max_iter=500, tol=1e-8).fit(x, y, sample_weight=weight)
+    fitted = LogisticRegression(C=1e6, solver="newton-cholesky", max_iter=200, tol=1e-8).fit(x, y, sample_weight=weight)
     return float(fitted.intercept_[0]), np.asarray(fitted.coef_[0], dtype=np.float64)

@@ -83,17 +83,15 @@ def write_run(
         (folder / RUN).unlink(missing_ok=True)
         staged = {file: staged_beside(folder / file) for file in (PREDICTIONS, ALERTS, METRICS, TEXT, PAGE)}
         progress("writing the run", 0, 3, "files")
-        rows = write_sorted(predictions.lazy(), staged[PREDICTIONS])
+        written["rows"] = write_sorted(predictions.lazy(), staged[PREDICTIONS])
         progress("writing the run", 1, 3, "files")
         top = top_alerts(pl.scan_parquet(staged[PREDICTIONS]), per_day=alerts_per_day, explain=explain)
         top.write_parquet(staged[ALERTS])
-        progress("writing the run", 2, 3, "files")
-        written["rows"] = rows
         _write_told(written, staged)
         for file, path in staged.items():
             path.replace(folder / file)
-        counts = {PREDICTIONS: rows, ALERTS: top.height, **(also or {})}
-        seal(folder, name=name, kind=kind, files=(*staged, *(also or {})), rows=counts)
+        rows = {PREDICTIONS: int(written["rows"]), ALERTS: top.height, **(also or {})}
+        seal(folder, name=name, kind=kind, files=(*staged, *(also or {})), rows=rows)
         progress("writing the run", 3, 3, "files")
     return written
 
