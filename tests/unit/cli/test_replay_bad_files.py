@@ -32,6 +32,8 @@ def replay(tmp_path: Path, *more: str) -> int:
         (HEAD, ("--warm-up", "7d"), "demand-shorter-than-warm-up"),
         (HEAD, ("--scenario", "nowhere"), "scenario-not-found"),
         (HEAD, ("--policy", "nowhere.yaml"), "policy-file-absent"),
+        (HEAD, ("--risk-model", "nowhere"), "risk-model-without-failures"),
+        (HEAD, ("--scenario", "gpu-failures", "--risk-model", "nowhere"), "risk-model-absent"),
     ],
     ids=lambda value: value if isinstance(value, str) and value.count("-") and "\n" not in value else "",
 )
