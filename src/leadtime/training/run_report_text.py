@@ -106,21 +106,21 @@ def _alerts(metrics: Fields) -> Iterator[str]:
 
 
 def _parts(title: str, parts: Mapping[str, Fields]) -> Iterator[str]:
-    yield f"{title:<34} {'rows':>12} {'AP':>7} {'95 %':>15} {'base rate':>10} {'lift':>7}"
+    yield f"{title:<43} {'rows':>12} {'AP':>7} {'95 %':>15} {'base rate':>10} {'lift':>7}"
     for name, fields in parts.items():
         yield (
-            f"{name[:34]:<34} {fields['rows']:>12,} {four(fields['average_precision']):>7} "
+            f"{name[:43]:<43} {fields['rows']:>12,} {four(fields['average_precision']):>7} "
             f"{between(spread(fields, 'average_precision')):>15} {share(fields['base_rate']):>10} "
             f"{times(fields['lift']):>7}"
         )
 
 
 def _causes(causes: Mapping[str, Fields]) -> Iterator[str]:
-    yield f"{'how runs ended within the horizon':<34} {'runs':>12} {'alerted':>8} {'recall':>8} {'of all alerts':>14}"
+    yield f"{'how runs ended within the horizon':<43} {'runs':>12} {'alerted':>8} {'recall':>8} {'of all alerts':>14}"
     for name, fields in causes.items():
         label = f"{name} (foretold)" if fields["foretold"] else name
         yield (
-            f"{label:<34} {fields['ended_runs']:>12,} {fields['alerted']:>8,} {share(fields['recall_at_k']):>8} "
+            f"{label:<43} {fields['ended_runs']:>12,} {fields['alerted']:>8,} {share(fields['recall_at_k']):>8} "
             f"{share(fields['share_of_alerts']):>14}"
         )
 
