@@ -31,6 +31,7 @@ from leadtime.risk.features.steps import (
 
 Made = TypeVar("Made")
 HOUR_US = 3_600_000_000
+AVERAGED = ("cpu", "memory")  # together, because the weights are the same
 AVERAGE_DOUBLINGS = 7  # exponential averages look at most 128 windows back
 PASSING = {"number", "lag", "near", "oldest", "points", "running", "sum", "mean", "std", "others", "past"}
 SERIES = {
@@ -237,16 +238,16 @@ class Block:
     def average(self, name: str, half_life_windows: int) -> Values:
         """The series' average in the run, older windows fading by age, over at most the last 128 windows."""
 
-        def make() -> Values:
-            values = self.series(name)
-            there = (~np.isnan(values)).astype(np.float64)
-            total, weight = decayed_sums(
-                (values, there), self.end, self.run_first,
+        def make() -> dict[str, Values]:
+            columns = [self.series(each) for each in AVERAGED]
+            there = [(~np.isnan(column)).astype(np.float64) for column in columns]
+            sums = decayed_sums(
+                (*columns, *there), self.end, self.run_first,
                 half_life_us=half_life_windows * WINDOW_US, doublings=AVERAGE_DOUBLINGS,
             )  # fmt: skip
-            return ratio(total, weight)
+            return {each: ratio(sums[at], sums[at + len(AVERAGED)]) for at, each in enumerate(AVERAGED)}
 
-        return self.once(("average", name, half_life_windows), make)
+        return self.once(("averages", half_life_windows), make)[name]
 
     def hours_since(self, name: str) -> Values:
         """Hours from the instant in column ``name`` to p; NaN where there is none or it lies before the trace (0)."""

@@ -29,14 +29,15 @@ class Crowd:
 
     added: Timeline
     gone: Timeline
-    rows: Values  # rows of running tasks, block positions
+    came: Values  # rows of running tasks in the order they come, block positions
+    went: Values  # the same in the order they go
     spans: tuple[Values, Values, Values, Values]  # for each row: added upto p, before; gone upto p, before
     own: Values  # the row's own task's newest row at p (block position)
     own_there: Values  # it counts
 
     def others(self, points: Values) -> Values:
         """Σ of ``points`` (Int64, block rows) over the running siblings, itself left out."""
-        came, went = (running_sum(points[self.rows[line.order]]) for line in (self.added, self.gone))
+        came, went = running_sum(points[self.came]), running_sum(points[self.went])
         upto, before, gone_upto, gone_before = self.spans
         everybody = came[upto] - came[before] - (went[gone_upto] - went[gone_before])
         others: Values = everybody - np.where(self.own_there, points[self.own], 0)
@@ -44,7 +45,7 @@ class Crowd:
 
     def since(self, block: Block, points: Values, span_us: int) -> Values:
         """Σ of ``points`` over the collection's rows that ended in (p − span, p], its own included."""
-        came = running_sum(points[self.rows[self.added.order]])
+        came = running_sum(points[self.came])
         old = block.once(("since", span_us), lambda: self.added.upto(block.collection, block.end - span_us))
         return came[self.spans[0]] - came[old]
 
@@ -75,7 +76,7 @@ def _crowd(block: Block) -> Crowd:
     gone = timeline(group, leaves[rows], groups=max(block.collections, 1))
     own = block.rows_by_task.upto(block.task, block.end) - 1
     return Crowd(
-        added=added, gone=gone, rows=rows,
+        added=added, gone=gone, came=rows[added.order], went=rows[gone.order],
         spans=(
             added.upto(block.collection, block.end), added.first(block.collection),
             gone.upto(block.collection, block.end), gone.first(block.collection),
