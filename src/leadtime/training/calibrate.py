@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from leadtime.risk.calibration import IDENTITY, Calibration, Kind, expit, logit
 from leadtime.risk.measures import Array
@@ -38,12 +39,26 @@ def _isotonic(p: Array, y: Array, weight: Array) -> Calibration:
     at = logit(p)
     level = IsotonicRegression(y_min=0.0, y_max=1.0).fit_transform(at, y, sample_weight=weight)
     _, block = np.unique(level, return_inverse=True)
+    block = _ends_joined(block, y, weight)
     mass = np.bincount(block, weights=weight)
     centre = np.bincount(block, weights=weight * at) / mass
     half = 0.5 / mass  # a block without (with only) positives is not impossible (certain): half a row more
     to = logit(np.clip(np.bincount(block, weights=weight * y) / mass, half, 1 - half))
     kept = np.concatenate(([True], (np.diff(centre) > SMALLEST_STEP) & (to[1:] > np.maximum.accumulate(to)[:-1])))
     return Calibration(kind=Kind.ISOTONIC, knots_from=tuple(centre[kept].tolist()), knots_to=tuple(to[kept].tolist()))
+
+
+def _ends_joined(block: npt.NDArray[np.intp], y: Array, weight: Array) -> npt.NDArray[np.intp]:
+    """Blocks, numbered by rising level: a first one without positives (a last one of nothing else) joins its neighbour
+    where it is too small to be told from it. Half a row more would else lift it above the blocks that follow."""
+    mass, positive = np.bincount(block, weights=weight), np.bincount(block, weights=weight * y)
+    if len(mass) > 1 and positive[0] == 0 and 0.5 / mass[0] >= positive[1] / mass[1]:
+        block = np.maximum(block, 1) - 1
+        mass, positive = np.bincount(block, weights=weight), np.bincount(block, weights=weight * y)
+    negative = mass - positive
+    if len(mass) > 1 and negative[-1] == 0 and 0.5 / mass[-1] >= negative[-2] / mass[-2]:
+        block = np.minimum(block, len(mass) - 2)
+    return block
 
 
 def _beta(p: Array, y: Array, weight: Array) -> Calibration:
@@ -61,5 +76,7 @@ def _platt(p: Array, y: Array, weight: Array) -> Calibration:
 
 def _logistic(x: Array, y: Array, weight: Array) -> tuple[float, Array]:
     """Intercept and slopes of an all but unpenalised logistic regression."""
-    fitted = LogisticRegression(C=1e6, solver="newton-cholesky", max_iter=200, tol=1e-8).fit(x, y, sample_weight=weight)
+    model = LogisticRegression(C=1e6, solver="newton-cholesky", max_iter=200, tol=1e-8)
+    with threadpool_limits(limits=1):  # equal sums on any number of cores, and no threads that wait for each other
+        fitted = model.fit(x, y, sample_weight=weight)
     return float(fitted.intercept_[0]), np.asarray(fitted.coef_[0], dtype=np.float64)
