@@ -33,7 +33,7 @@ Made = TypeVar("Made")
 HOUR_US = 3_600_000_000
 AVERAGED = ("cpu", "memory")  # together, because the weights are the same
 AVERAGE_DOUBLINGS = 7  # exponential averages look at most 128 windows back
-PASSING = {"number", "lag", "near", "oldest", "points", "running", "sum", "mean", "std", "others", "past"}
+PASSING = {"number", "lag", "near", "oldest", "points", "running", "sum", "mean", "std", "others"}
 SERIES = {
     "cpu": ("avg_cpu", "request_cpu"),
     "memory": ("avg_memory", "request_memory"),

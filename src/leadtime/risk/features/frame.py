@@ -5,17 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from leadtime.risk.features import history, run, siblings, surroundings, window
+from leadtime.risk.features import change, history, run, siblings, surroundings, window
 from leadtime.risk.features.block import Block
 from leadtime.risk.features.context import Context, empty_context
 from leadtime.risk.features.declare import BESIDE, KEY, OUTCOME, Feature, Profile
 
 FEATURES: tuple[Feature, ...] = (
-    *window.FEATURES, *run.FEATURES, *history.FEATURES, *siblings.FEATURES, *surroundings.FEATURES,
+    *window.FEATURES, *run.FEATURES, *history.FEATURES, *siblings.FEATURES, *change.FEATURES,
+    *surroundings.FEATURES,
 )  # fmt: skip
 ORDER = ("collection_id", "instance_index", "end_time_us", "start_time_us")
 FRESH_US = 900_000_000  # a live row is promised to equal the bulk where its window ended in the last 15 min
-HISTORY_US = 24 * 3_600_000_000 + FRESH_US  # the longest look-back in time: the collection's last 24 h
+HISTORY_US = 27 * 3_600_000_000 + FRESH_US  # the longest in time: 3 h of rises, each beside the 24 h before it
 HISTORY_WINDOWS = 128 + 16  # the longest in windows of a run: exponential averages, and what ends in FRESH_US
 FORGET_EVERY = 16  # features, which share arrays with their neighbours only
 

@@ -85,7 +85,7 @@ def _crowd(block: Block) -> Crowd:
     )  # fmt: skip
 
 
-def _others_mean(series: Builder, key: str) -> Callable[[Block], tuple[Values, Values]]:
+def others_mean(series: Builder, key: str) -> Callable[[Block], tuple[Values, Values]]:
     """Mean and standard deviation of a row's value over the running siblings; NaN where there is none."""
 
     def build(block: Block) -> tuple[Values, Values]:
@@ -104,22 +104,19 @@ def _others_mean(series: Builder, key: str) -> Callable[[Block], tuple[Values, V
     return build
 
 
-def _past(name: str) -> Callable[[Block], tuple[Values, Values]]:
-    """Mean and standard deviation of the series over the collection's windows of the last 24 h."""
+def past(block: Block, name: str) -> tuple[Values, Values, Values]:
+    """Mean, standard deviation and number of the series' values in the collection's windows of the last 24 h."""
 
-    def build(block: Block) -> tuple[Values, Values]:
-        def make() -> tuple[Values, Values]:
-            values = block.series(name)
-            points, there = fixed(values), (~np.isnan(values)).astype(np.int64)
-            seen = crowd(block)
-            count = seen.since(block, there, DAY_US).astype(np.float64)
-            mean = ratio(seen.since(block, points, DAY_US) / SCALE, count)
-            square = ratio(seen.since(block, points * points, DAY_US) / SCALE**2, count)
-            return mean, np.where(count >= 2, np.sqrt(np.maximum(square - mean * mean, 0.0)), np.nan)
+    def make() -> tuple[Values, Values, Values]:
+        values = block.series(name)
+        points, there = fixed(values), (~np.isnan(values)).astype(np.int64)
+        seen = crowd(block)
+        count = seen.since(block, there, DAY_US).astype(np.float64)
+        mean = ratio(seen.since(block, points, DAY_US) / SCALE, count)
+        square = ratio(seen.since(block, points * points, DAY_US) / SCALE**2, count)
+        return mean, np.where(count >= 2, np.sqrt(np.maximum(square - mean * mean, 0.0)), np.nan), count
 
-        return block.once(("past", name), make)
-
-    return build
+    return block.once(("past", name), make)
 
 
 def _newest(series: str) -> Builder:
@@ -137,7 +134,7 @@ def _of_siblings(series: str, half_life: int | None) -> tuple[Feature, ...]:
         name = f"siblings_{series}_average_{span(half_life)}"
         word = f"{series} ratio's exponential average (half-life {span(half_life)})"
         made = _average(series, half_life)
-    both = _others_mean(made, name)
+    both = others_mean(made, name)
     return (
         Feature(
             name=f"{name}_mean", unit="ratio", formula=f"mean of the {word} over running siblings", known=NEWEST,
@@ -155,16 +152,15 @@ def _of_siblings(series: str, half_life: int | None) -> tuple[Feature, ...]:
 
 
 def _of_past(series: str) -> tuple[Feature, ...]:
-    both = _past(series)
     words = f"{series} ratio over all windows of the collection that ended in the last 24 h"
     return (
         Feature(
             name=f"collection_{series}_ratio_mean_24h", unit="ratio", formula=f"mean of the {words}", known=PAST,
-            build=lambda block: both(block)[0],
+            build=lambda block: past(block, series)[0],
         ),
         Feature(
             name=f"collection_{series}_ratio_std_24h", unit="ratio", formula=f"standard deviation of the {words}",
-            known=PAST, build=lambda block: both(block)[1],
+            known=PAST, build=lambda block: past(block, series)[1],
         ),
     )  # fmt: skip
 

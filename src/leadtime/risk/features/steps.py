@@ -57,6 +57,22 @@ def rows_within(end: Values, first: Values, *, rows: int, span_us: int) -> Value
     return oldest
 
 
+def lowest_before(total: Values, oldest: Values, *, rows: int) -> Values:
+    """Lowest of total[oldest_i … i + 1], ends included, for each row i; total is [n + 1], i − oldest_i < ``rows``.
+
+    Two overlapping blocks of a power of two cover each span (a sparse table: Bender and Farach-Colton, 2000).
+    """
+    width = np.arange(1, len(total)) - oldest + 1
+    out = np.empty(len(total) - 1, dtype=total.dtype)
+    lowest, size = total, 1
+    while size <= rows + 1:
+        here = np.flatnonzero((width >= size) & (width < 2 * size))
+        out[here] = np.minimum(lowest[oldest[here]], lowest[here + 2 - size])
+        lowest = np.minimum(lowest[: len(lowest) - size], lowest[size:]) if size < len(lowest) else lowest
+        size *= 2
+    return out
+
+
 def decayed_sums(
     columns: Sequence[Values], at_us: Values, first: Values, *, half_life_us: float, doublings: int
 ) -> list[Values]:
