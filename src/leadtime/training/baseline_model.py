@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from leadtime.risk.calibration import expit
 from leadtime.training.sampling import Array, Rows
@@ -67,7 +68,9 @@ def fit_logistic(rows: Rows, features: Sequence[str], *, columns: Sequence[int] 
     share = missing.mean(axis=0)
     flagged = np.flatnonzero((share > FLAGGED) & (share < 1 - FLAGGED))
     design = np.hstack([_standard(x, centre, scale), missing[:, flagged]])
-    fitted = LogisticRegression(C=PENALTY, solver="newton-cholesky").fit(design, rows.y, sample_weight=rows.weight)
+    model = LogisticRegression(C=PENALTY, solver="newton-cholesky")
+    with threadpool_limits(limits=1):  # equal sums on any number of cores, and no threads that wait for each other
+        fitted = model.fit(design, rows.y, sample_weight=rows.weight)
     weights = fitted.coef_[0]
     flags = np.zeros(len(places))
     flags[flagged] = weights[len(places) :]
