@@ -92,9 +92,8 @@ def main() -> None:
         every = draw(data, pl.lit(value=True), fraction=1.0, seed=0).x
     train, watched = fit.rows(15), watch.rows(15)
     n = len(train.index)
-    print(
-        f"{n:,} rows x {len(data.features)} features read in {read_s:.1f} s; {threads} threads, load {os.getloadavg()[0]:.1f}"
-    )
+    shape = f"{n:,} rows x {len(data.features)} features"
+    print(f"{shape} read in {read_s:.1f} s; {threads} threads, load {os.getloadavg()[0]:.1f}")
     our_s, fitted = timed(lambda: ours(train, watched, threads))
     their_s, rival = timed(lambda: theirs(train))
     our_ap = average_precision(test.y, boosters.margins(fitted.booster, test.x[test.index]))
