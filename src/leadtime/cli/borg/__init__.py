@@ -8,6 +8,7 @@ import typer
 from leadtime.cli.borg import (
     check,
     generate,
+    jobs,
     leak,
     make_dataset,
     make_forecaster_dataset,
@@ -35,3 +36,4 @@ app.command("train", epilog=train.EXAMPLE)(train.train)
 app.command("score", epilog=score.EXAMPLE)(score.score)
 app.command("train-baseline", epilog=train_baseline.EXAMPLE)(train_baseline.train_baseline)
 app.command("report", epilog=report.EXAMPLE)(report.report)
+app.command("jobs", epilog=jobs.EXAMPLE)(jobs.jobs)
