@@ -22,6 +22,8 @@ from leadtime.training.publish import RiskBoosters, compare, load_boosters, publ
 from leadtime.training.sampling import matrix_of, open_features
 from leadtime.training.score import score_files, score_lines, sources_of
 from leadtime.training.train import Trained, TrainOptions, parity_rows, recipe_for, train
+from leadtime.training.tune import TuneOptions, tune_features
+from leadtime.training.tune_result import read_tuned
 
 pytestmark = [
     pytest.mark.slow,
@@ -247,3 +249,18 @@ def test_the_signature_tells_recipes_apart(features: Path, tmp_path: Path) -> No
     one = train_fit.signature(data, recipe_for(data, options))
     other = train_fit.signature(data, recipe_for(data, replace(options, settings=replace(QUICK, eta=0.2))))
     assert one != other
+
+
+def test_a_search_on_real_folds_writes_settings_that_train_can_read(features: Path, tmp_path: Path) -> None:
+    options = TuneOptions(
+        features=features, journal=tmp_path / "journal.log", out=tmp_path / "tuned.json", trials=2, threads=1,
+        horizon_min=30, most_negatives=20_000,
+    )  # fmt: skip
+    tuned = tune_features(options)
+    assert tuned.finished + tuned.pruned == 2
+    assert tuned.defaults_objective > 0
+    settings, content = read_tuned(options.out)
+    assert settings == tuned.settings
+    assert content["better_than_defaults"] == (content["gain"]["low"] > 0)
+    with pytest.raises(BadTrace, match="20 min"):
+        tune_features(replace(options, horizon_min=20))
