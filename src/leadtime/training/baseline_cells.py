@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from leadtime.domain.errors import BadTrace
 from leadtime.training.manifest import staged_beside
 from leadtime.training.progress import Progress, silent
+from leadtime.training.run_folder import join_files
 from leadtime.training.sampling import FeatureSet
 
+AT_ONCE = 1_000_000  # rows sorted in memory; 140 columns of them are half a gigabyte
 ORDER = ("collection_id", "instance_index", "end_time_us", "start_time_us")
 
 
@@ -17,11 +20,13 @@ def forecaster_file(cell: str) -> str:
     return f"{cell}_forecaster.parquet"
 
 
-def write_cells(data: FeatureSet, folder: Path, progress: Progress = silent) -> dict[str, int]:
+def write_cells(
+    data: FeatureSet, folder: Path, progress: Progress = silent, *, at_once: int = AT_ONCE
+) -> dict[str, int]:
     """Write every cell of ``data``; returns file → rows.
 
-    A partition is sorted and holds whole collections, so partitions are merged by collection_id, streaming: memory does
-    not grow with the cell. Raises BadTrace when the rows are not those of forecaster.json.
+    A cell is sorted ``at_once`` rows at a time, by ranges of collection_id: memory does not grow with the cell. Raises
+    BadTrace when the rows are not those of forecaster.json.
     """
     folder.mkdir(parents=True, exist_ok=True)
     told: dict[str, int] = {}
@@ -33,7 +38,7 @@ def write_cells(data: FeatureSet, folder: Path, progress: Progress = silent) -> 
         progress("writing cells", number, len(data.cells), "cells")
         staged = staged_beside(folder / forecaster_file(cell))
         parts = [data.scan(path) for path in data.partitions if path.parent.name == f"cell={cell}"]
-        _merged(parts).sink_parquet(staged, maintain_order=True)
+        _write_sorted(parts, staged, at_once=at_once)
         rows = int(pl.scan_parquet(staged).select(pl.len()).collect().item())
         if rows != told.get(cell, rows):
             staged.unlink()
@@ -47,9 +52,21 @@ def write_cells(data: FeatureSet, folder: Path, progress: Progress = silent) -> 
     return written
 
 
-def _merged(parts: list[pl.LazyFrame]) -> pl.LazyFrame:
-    """Two by two, so that n partitions are log n merges deep."""
-    while len(parts) > 1:
-        pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-        parts = [pair[0] if len(pair) == 1 else pair[0].merge_sorted(pair[1], key="collection_id") for pair in pairs]
-    return parts[0]
+def _write_sorted(parts: list[pl.LazyFrame], staged: Path, *, at_once: int) -> None:
+    """Collections in rising order, ``at_once`` rows or one collection in memory at a time, then all in one file."""
+    counted = pl.concat([part.select("collection_id") for part in parts]).group_by("collection_id").len()
+    sizes = counted.collect(engine="streaming").sort("collection_id")
+    slice_of = ((sizes["len"].cum_sum() - sizes["len"]) // at_once).to_numpy()
+    first = sizes["collection_id"].gather(np.flatnonzero(np.diff(slice_of, prepend=-1))).to_list()
+    slices = []
+    try:
+        for number, (low, high) in enumerate(zip(first, [*first[1:], None], strict=True)):
+            of = pl.col("collection_id")
+            inside = (of >= low) if high is None else (of >= low) & (of < high)
+            rows = pl.concat([part.filter(inside).collect() for part in parts])
+            slices.append(staged.with_name(f"{staged.name}.{number:04d}"))
+            rows.sort(ORDER).write_parquet(slices[-1])
+        join_files(slices, staged)
+    finally:
+        for path in slices:
+            path.unlink(missing_ok=True)

@@ -28,6 +28,7 @@ PAGE = "report.html"
 PREDICTIONS = "validation_predictions.parquet"
 ALERTS = "top_risk_alerts.parquet"
 RUN_SCHEMA = "leadtime.borg-run/1"
+ROW_GROUP = 131_072
 SORT_ROWS = 4_000_000  # more rows than this are sorted in buckets of score: half a gigabyte at a time
 ORDER = ("risk_score", "cell", "collection_id", "instance_index", "end_time_us", "start_time_us")
 Explain = Callable[[pl.DataFrame], pl.DataFrame]
@@ -69,29 +70,24 @@ def write_run(
 ) -> dict[str, Any]:
     """Write a finished run; returns what metrics.json says.
 
-    predictions: the frame of design record 0015, any order. metrics: as ``evaluate`` returns them. gates: of the data
-    (forecaster.json) and of this run, beside those of the metrics; ``allowed``: names the user let pass. data: the
-    manifest forecaster.json. explain: alert rows → key and ``reasons``, the leading features of each. extra: further
-    entries of metrics.json (floors, sentence). also: tables already in the folder that belong to the run, with rows.
+    predictions: the frame of design record 0015, any order. gates: of the data and of this run, beside those in
+    ``metrics``; ``allowed``: names the user let pass. data: forecaster.json. explain: alert rows → key and ``reasons``.
+    extra: further entries of metrics.json. also: tables already in the folder that belong to the run, with rows.
     Raises DependencyFailed on a full or unwritable disk.
     """
-    written = _metrics(
-        metrics, gates=gates, settings=settings, data=data, name=name, kind=kind, allowed=allowed, extra=extra or {}
-    )
+    about = {"name": name, "kind": kind}
+    written = _metrics(metrics, about, gates=gates, settings=settings, data=data, allowed=allowed, extra=extra or {})
     with disk_errors(f"writing the run {name}", folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / RUN).unlink(missing_ok=True)
         staged = {file: staged_beside(folder / file) for file in (PREDICTIONS, ALERTS, METRICS, TEXT, PAGE)}
-        progress("writing the run", 0, 3, "files")
         written["rows"] = write_sorted(predictions.lazy(), staged[PREDICTIONS])
         progress("writing the run", 1, 3, "files")
         top = top_alerts(pl.scan_parquet(staged[PREDICTIONS]), per_day=alerts_per_day, explain=explain)
         top.write_parquet(staged[ALERTS])
         _write_told(written, staged)
-        for file, path in staged.items():
-            path.replace(folder / file)
         rows = {PREDICTIONS: int(written["rows"]), ALERTS: top.height, **(also or {})}
-        seal(folder, name=name, kind=kind, files=(*staged, *(also or {})), rows=rows)
+        seal(folder, name=name, kind=kind, staged=staged, rows=rows)
         progress("writing the run", 3, 3, "files")
     return written
 
@@ -103,10 +99,13 @@ def _write_told(written: Mapping[str, Any], staged: Mapping[str, Path]) -> None:
     staged[PAGE].write_text(build_html(written), encoding="utf-8")
 
 
-def seal(folder: Path, *, name: str, kind: str, files: Sequence[str], rows: Mapping[str, int]) -> None:
-    """Write the manifest: every file with its bytes' hash, and its rows where it is a table."""
+def seal(folder: Path, *, name: str, kind: str, staged: Mapping[str, Path], rows: Mapping[str, int]) -> None:
+    """Move staged files to their places, then write the manifest: hashes, and rows of tables."""
+    for file, path in staged.items():
+        path.replace(folder / file)
     listed = {
-        file: {"sha256": file_sha256(folder / file), **({"rows": rows[file]} if file in rows else {})} for file in files
+        file: {"sha256": file_sha256(folder / file), **({"rows": rows[file]} if file in rows else {})}
+        for file in dict.fromkeys([*staged, *rows])
     }
     write_json(folder / RUN, {"schema": RUN_SCHEMA, "name": name, "kind": kind, "files": listed})
 
@@ -123,15 +122,14 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def _metrics(
-    metrics: Mapping[str, Any], *, gates: Sequence[Mapping[str, Any]], settings: Mapping[str, Any],
-    data: Mapping[str, Any], name: str, kind: str, allowed: Sequence[str], extra: Mapping[str, Any],
+    metrics: Mapping[str, Any], about: Mapping[str, str], *, gates: Sequence[Mapping[str, Any]],
+    settings: Mapping[str, Any], data: Mapping[str, Any], allowed: Sequence[str], extra: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """metrics.json: what it is of first, then what was measured. Allowed gates say so, in every later report too."""
     judged = [_allowed(gate, allowed) for gate in [*gates, *metrics["gates"]]]
     return {
         "schema": metrics["schema"],
-        "name": name,
-        "kind": kind,
+        **about,
         "usable": all(gate.get("standing") != Standing.FAILED for gate in judged),
         "data_hash": data.get("data_hash", ""),
         "exclusions": data.get("excluded", {}),
@@ -170,11 +168,16 @@ def write_sorted(predictions: pl.LazyFrame, path: Path, *, at_once: int = SORT_R
         bucket.write_parquet(part)
         parts.append(part)
     try:
-        pl.scan_parquet(parts).sink_parquet(path, maintain_order=True)
+        join_files(parts, path)
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
     return rows
+
+
+def join_files(parts: Sequence[Path], path: Path) -> None:
+    """Parquet files of one schema → one file, rows in the files' order, a row group at a time in memory."""
+    pl.scan_parquet(list(parts)).sink_parquet(path, maintain_order=True, row_group_size=ROW_GROUP)
 
 
 def top_alerts(

@@ -210,6 +210,14 @@ def test_partitions_that_are_not_the_manifests_are_refused(features, tmp_path):
         baseline.write_cells(changed, tmp_path)
 
 
+def test_a_cell_sorted_slice_by_slice_is_the_same_cell(run, features, tmp_path):
+    out, _ = run
+    baseline.write_cells(baseline.of_cells(baseline.open_features(features), ("b",)), tmp_path, at_once=700)
+    sliced, whole = (pl.read_parquet(folder / "b_forecaster.parquet") for folder in (tmp_path, out))
+    assert sliced.equals(whole)
+    assert [path.name for path in tmp_path.iterdir()] == ["b_forecaster.parquet"]
+
+
 def test_a_logistic_survives_json_and_a_missing_value_stands_at_the_centre():
     generator = np.random.default_rng(3)
     x = generator.normal(size=(4_000, 2)).astype(np.float32)
