@@ -1,4 +1,4 @@
-"""What a test may need from outside: real data, Go, Chromium. Absent → skip with the reason; in CI → failure."""
+"""What a test may need from outside: real data, Go, Chromium, Prometheus. Absent → skip with the reason; in CI → failure."""
 
 import os
 import shutil
@@ -43,4 +43,15 @@ def chromium() -> str:
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
         _absent("LEADTIME_REQUIRE_BROWSER", "Chromium not found on PATH: the page cannot be looked at in a browser")
+    return str(found)
+
+
+@pytest.fixture(scope="session")
+def prometheus() -> str:
+    """Path of Prometheus (Debian's package, which brings promtool)."""
+    found = shutil.which("prometheus")
+    if found is None or shutil.which("promtool") is None:
+        _absent(
+            "LEADTIME_REQUIRE_PROMETHEUS", "no prometheus and promtool on PATH: no history can be asked of a real server"
+        )
     return str(found)

@@ -5,7 +5,8 @@ Everything is computed from the past alone (``risk.jobs_history``), so a job's r
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import pi
+from math import inf, pi
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,8 @@ import polars as pl
 from leadtime.risk.jobs_history import NOBODY, Past, load, past_outcomes, past_waits
 from leadtime.risk.measures import Array, Whole
 
-DAY_S = 86_400.0
+HOUR_S, DAY_S = 3_600.0, 86_400.0
+GIB = 2.0**30
 WEEK_S = 7 * DAY_S
 SHORT_DECAY_S, LONG_DECAY_S = DAY_S, 30 * DAY_S
 REQUEST = ("cpus", "gpus", "nodes", "memory_bytes", "time_limit_s")  # jobs equal in these asked for the same
@@ -101,47 +103,89 @@ def codes(frame: pl.DataFrame, columns: Sequence[str], *, owner: bool = True) ->
 def job_table(frame: pl.DataFrame, failed: Array) -> JobTable:
     """``frame``: canonical jobs [jobs]; ``failed`` 0/1, NaN where the outcome is not known → features in that order."""
     submitted, started, ended = (_reals(frame, name) for name in ("submitted_s", "started_s", "ended_s"))
-    user, queue = codes(frame, ["user"]), codes(frame, ["queue"])
-    everybody = np.zeros(frame.height, np.int64)
-    cpus, memory = _reals(frame, "cpus"), _reals(frame, "memory_bytes") / 2**30
-    whole = past_outcomes(everybody, submitted, ended, failed)
-    global_rate = whole.rate(0.5, 1.0)
-
-    def past(key: Whole, decay_s: float) -> Past:
-        return past_outcomes(key, submitted, ended, failed, decay_s=decay_s)
-
-    ever, day, month = (past(user, decay) for decay in (np.inf, SHORT_DECAY_S, LONG_DECAY_S))
-    shape = past(codes(frame, ["user", *REQUEST]), LONG_DECAY_S)
-    recent = past(everybody, SHORT_DECAY_S)
-    user_rate = ever.rate(global_rate, PRIOR_JOBS)
-    in_queue, of_user = load(queue, submitted, started, ended, cpus), load(user, submitted, started, ended, cpus)
-    user_waits, queue_waits = past_waits(user, submitted, started), past_waits(queue, submitted, started)
-    day_phase, week_phase = (2 * pi * (submitted % period) / period for period in (DAY_S, WEEK_S))
-    columns = {
-        "cpus": cpus, "gpus": _reals(frame, "gpus"), "nodes": _reals(frame, "nodes"), "memory_gib": memory,
-        "memory_per_cpu_gib": memory / cpus, "time_limit_h": _reals(frame, "time_limit_s") / 3600,
-        "day_sin": np.sin(day_phase), "day_cos": np.cos(day_phase), "week_sin": np.sin(week_phase),
-        "week_cos": np.cos(week_phase), "queue_waiting": in_queue.waiting, "queue_running": in_queue.running,
-        "queue_waiting_cpus": in_queue.waiting_cpus, "user_waiting": of_user.waiting, "user_running": of_user.running,
-        "user_ended": ever.ended, "user_rate": user_rate, "user_ended_day": day.ended, "user_failed_day": day.failed,
-        "user_ended_month": month.ended, "user_failed_month": month.failed, "user_last_failed": ever.last_failed,
-        "user_since_end_h": ever.since_end_s / 3600, "user_since_failure_h": ever.since_failure_s / 3600,
-        "shape_ended": shape.ended, "shape_rate": shape.rate(user_rate, PRIOR_JOBS),
-        "request_rate": past(codes(frame, REQUEST, owner=False), LONG_DECAY_S).rate(
-            global_rate, PRIOR_JOBS
-        ),
-        "kind_rate": past(codes(frame, ["kind"]), LONG_DECAY_S).rate(global_rate, PRIOR_JOBS),
-        "queue_rate": past(queue, SHORT_DECAY_S).rate(global_rate, PRIOR_JOBS),
-        "all_rate": recent.rate(global_rate, PRIOR_JOBS), "user_wait_p50_s": user_waits.p50,
-        "user_wait_p90_s": user_waits.p90, "queue_wait_p50_s": queue_waits.p50, "queue_wait_p90_s": queue_waits.p90,
-    }  # fmt: skip
+    times = _Times(submitted=submitted, started=started, ended=ended, failed=failed)
+    user = codes(frame, ["user"])
+    global_rate = times.past(np.zeros(frame.height, np.int64)).rate(0.5, 1.0)
+    user_rate = times.past(user).rate(global_rate, PRIOR_JOBS)
+    columns = (
+        _requested(frame, times.submitted) | _loads(frame, times) | _users(user, times, user_rate)
+        | _rates(frame, times, global_rate, user_rate) | _waits(frame, times)
+    )  # fmt: skip
     has_users = bool((user != NOBODY).any())
-    drawn = np.unique(user if has_users else (submitted // DAY_S).astype(np.int64), return_inverse=True)[1]
+    drawn = np.unique(user if has_users else (times.submitted // DAY_S).astype(np.int64), return_inverse=True)[1]
     x = np.column_stack([columns[name] for name in NAMES]).astype(np.float32)
     return JobTable(
         x=np.where(np.isfinite(x), x, np.float32("nan")), user=drawn.astype(np.int64), user_rate=user_rate,
         global_rate=global_rate, has_users=has_users,
     )  # fmt: skip
+
+
+class _Times(NamedTuple):
+    """When jobs were submitted, started and ended, in s, and whether they failed [jobs]; NaN: not seen."""
+
+    submitted: Array
+    started: Array
+    ended: Array
+    failed: Array
+
+    def past(self, key: Whole, decay_s: float = inf) -> Past:
+        """Earlier ends of the same key."""
+        return past_outcomes(key, self.submitted, self.ended, self.failed, decay_s=decay_s)
+
+
+def _requested(frame: pl.DataFrame, submitted: Array) -> dict[str, Array]:
+    """The job's own request, and the clock."""
+    cpus, memory = _reals(frame, "cpus"), _reals(frame, "memory_bytes") / GIB
+    day, week = (2 * pi * (submitted % period) / period for period in (DAY_S, WEEK_S))
+    return {
+        "cpus": cpus, "gpus": _reals(frame, "gpus"), "nodes": _reals(frame, "nodes"), "memory_gib": memory,
+        "memory_per_cpu_gib": np.divide(memory, cpus, out=np.full(len(cpus), np.nan), where=cpus > 0),
+        "time_limit_h": _reals(frame, "time_limit_s") / HOUR_S, "day_sin": np.sin(day), "day_cos": np.cos(day),
+        "week_sin": np.sin(week), "week_cos": np.cos(week),
+    }  # fmt: skip
+
+
+def _loads(frame: pl.DataFrame, times: _Times) -> dict[str, Array]:
+    """Who waits and runs in the queue, and of the user's own jobs."""
+    cpus = _reals(frame, "cpus")
+    queue, user = (
+        load(codes(frame, [name]), times.submitted, times.started, times.ended, cpus) for name in ("queue", "user")
+    )
+    return {
+        "queue_waiting": queue.waiting, "queue_running": queue.running, "queue_waiting_cpus": queue.waiting_cpus,
+        "user_waiting": user.waiting, "user_running": user.running,
+    }  # fmt: skip
+
+
+def _users(user: Whole, times: _Times, user_rate: Array) -> dict[str, Array]:
+    """What became of the user's jobs."""
+    ever, day, month = (times.past(user, decay) for decay in (inf, SHORT_DECAY_S, LONG_DECAY_S))
+    return {
+        "user_ended": ever.ended, "user_rate": user_rate, "user_ended_day": day.ended, "user_failed_day": day.failed,
+        "user_ended_month": month.ended, "user_failed_month": month.failed, "user_last_failed": ever.last_failed,
+        "user_since_end_h": ever.since_end_s / HOUR_S, "user_since_failure_h": ever.since_failure_s / HOUR_S,
+    }  # fmt: skip
+
+
+def _rates(frame: pl.DataFrame, times: _Times, global_rate: Array, user_rate: Array) -> dict[str, Array]:
+    """What became of jobs like it: same user and request, same request, same kind, same queue, all."""
+    shape = times.past(codes(frame, ["user", *REQUEST]), LONG_DECAY_S)
+    like = {
+        "request_rate": times.past(codes(frame, REQUEST, owner=False), LONG_DECAY_S),
+        "kind_rate": times.past(codes(frame, ["kind"]), LONG_DECAY_S),
+        "queue_rate": times.past(codes(frame, ["queue"]), SHORT_DECAY_S),
+        "all_rate": times.past(np.zeros(frame.height, np.int64), SHORT_DECAY_S),
+    }
+    own = {"shape_ended": shape.ended, "shape_rate": shape.rate(user_rate, PRIOR_JOBS)}
+    return own | {name: past.rate(global_rate, PRIOR_JOBS) for name, past in like.items()}
+
+
+def _waits(frame: pl.DataFrame, times: _Times) -> dict[str, Array]:
+    """How long jobs of the user, and of the queue, waited that had started."""
+    found = {name: past_waits(codes(frame, [name]), times.submitted, times.started) for name in ("user", "queue")}
+    return {
+        f"{name}_wait_{share}_s": getattr(waits, share) for name, waits in found.items() for share in ("p50", "p90")
+    }
 
 
 def _reals(frame: pl.DataFrame, name: str) -> Array:

@@ -57,6 +57,16 @@ def source_gates(cell: CellRecord) -> Iterable[Gate]:
     latest_us = gates_rows.proved_latest_us(tallies.values(), declared)
     yield from gates_rows.time_unit(tallies, latest_us=latest_us)
     yield from gates_rows.rows_accounted(tallies)
-    yield from gates_rows.null_rates(tables, where)
+    yield from gates_rows.null_rates(tables, where, absent=_absent(cell))
     yield from gates_rows.sentinel_rates(tables, where)
     yield gates_rows.leaked_columns({source.file: source.foreign_columns for source in cell.sources})
+
+
+def _absent(cell: CellRecord) -> frozenset[str]:
+    """``table.column`` of columns that no file of the table has."""
+    by_table: dict[str, list[frozenset[str]]] = {}
+    for source in cell.sources:
+        by_table.setdefault(source.table, []).append(frozenset(source.absent_columns))
+    return frozenset(
+        f"{table}.{column}" for table, files in by_table.items() for column in frozenset.intersection(*files)
+    )

@@ -16,6 +16,7 @@ from leadtime.risk.windows import TASK, usage_windows
 from leadtime.sources.borg.batch import Note
 from leadtime.sources.borg.reading import read_shard
 from leadtime.sources.borg.shards import Shard
+from leadtime.training.check_reading import lacking_in
 from leadtime.training.dataset_digest import bucket
 from leadtime.training.manifest import disk_errors, read_json, write_json, written
 
@@ -54,6 +55,7 @@ class ShardRecord:
     foreign_columns: tuple[str, ...]  # of no canonical table; not read
     tally: Mapping[str, Any]  # risk.gates_tally.Tally, what the gates judge
     latest_us: int  # newest time seen, sentinels left out
+    absent_columns: tuple[str, ...] = ()  # canonical columns the file does not have
 
 
 def split_shard(job: SplitJob) -> ShardRecord:
@@ -90,14 +92,16 @@ def _record(job: SplitJob, counts: Tally, rows_out: int, notes: Sequence[Note]) 
         notes=tuple(note.text for note in notes),
         foreign_columns=tuple(note.column for note in notes if note.code == "column-ignored"),
         latest_us=counts.latest_us or 0, tally=tally_json(counts),
+        absent_columns=tuple(sorted(
+            {note.column for note in notes if note.code == "column-absent"} | lacking_in(job.shard)
+        )),
     )  # fmt: skip
 
 
 def record_from(content: Mapping[str, Any]) -> ShardRecord:
     """The record as its JSON has it."""
-    return ShardRecord(
-        **{**content, "notes": tuple(content["notes"]), "foreign_columns": tuple(content["foreign_columns"])}
-    )
+    lists = ("notes", "foreign_columns", "absent_columns")
+    return ShardRecord(**{**content, **{name: tuple(content.get(name, ())) for name in lists}})
 
 
 class _Fragments:

@@ -8,6 +8,7 @@ import typer
 from leadtime.cli.borg import (
     check,
     generate,
+    import_prometheus,
     jobs,
     leak,
     make_dataset,
@@ -37,3 +38,4 @@ app.command("score", epilog=score.EXAMPLE)(score.score)
 app.command("train-baseline", epilog=train_baseline.EXAMPLE)(train_baseline.train_baseline)
 app.command("report", epilog=report.EXAMPLE)(report.report)
 app.command("jobs", epilog=jobs.EXAMPLE)(jobs.jobs)
+app.command("import-prometheus", epilog=import_prometheus.EXAMPLE)(import_prometheus.import_prometheus)

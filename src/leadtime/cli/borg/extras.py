@@ -6,7 +6,7 @@ from leadtime.domain.errors import DependencyFailed
 
 NEEDED = {
     "polars": "train", "xgboost": "train", "sklearn": "train", "optuna": "train", "onnxmltools": "train",
-    "onnxruntime": "risk", "ray": "ray",
+    "onnxruntime": "risk", "ray": "ray", "httpx2": "train",
 }  # fmt: skip
 
 
