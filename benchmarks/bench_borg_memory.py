@@ -68,6 +68,8 @@ def measured(arguments: list[str], environment: dict[str, str]) -> tuple[int, fl
 
 
 def one(rows: int, options: argparse.Namespace) -> dict[str, float]:
+    if options.folder is not None:
+        Path(options.folder).mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="bench-borg-memory-", dir=options.folder))
     try:
         generator = [sys.executable, "-c", GENERATE, str(folder / "raw"), str(rows), options.dialect]
