@@ -1,4 +1,4 @@
-"""What a test may need from outside: real data, Go, Chromium, Prometheus. Absent → skip with the reason; in CI → failure."""
+"""What a test may need from outside: data, Go, Chromium, Prometheus. Absent → skip with the reason; in CI → failure."""
 
 import os
 import shutil
@@ -52,6 +52,7 @@ def prometheus() -> str:
     found = shutil.which("prometheus")
     if found is None or shutil.which("promtool") is None:
         _absent(
-            "LEADTIME_REQUIRE_PROMETHEUS", "no prometheus and promtool on PATH: no history can be asked of a real server"
+            "LEADTIME_REQUIRE_PROMETHEUS",
+            "no prometheus and promtool on PATH: no history can be asked of a real server",
         )
     return str(found)

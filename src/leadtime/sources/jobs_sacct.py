@@ -88,6 +88,8 @@ def _job(path: Path, line: int, told: dict[str, str], zone: ZoneInfo | None) -> 
     times = {name: _instant(path, line, column, told.get(column, ""), zone) for column, name in TIMES.items()}
     if STATES[state] is Outcome.PENDING:
         times["started_s"] = None  # sacct shows an estimate of the start
+    if STATES[state] is Outcome.CANCELLED and times["started_s"] == times["ended_s"] and _got_nothing(told):
+        times["started_s"] = None  # cancelled while it waited: the wait was longer than seen
     cpus = _number(path, line, "ReqCPUS", told) or _number(path, line, "AllocCPUS", told)
     nodes = _number(path, line, "NNodes", told)
     tres = told.get("ReqTRES") or told.get("AllocTRES") or ""
@@ -101,6 +103,11 @@ def _job(path: Path, line: int, told: dict[str, str], zone: ZoneInfo | None) -> 
         "time_limit_s": _limit(path, line, told.get("Timelimit", "")), "outcome": STATES[state].value,
         "exit_code": int(code) if code.isdigit() else None, **times,
     }  # fmt: skip
+
+
+def _got_nothing(told: dict[str, str]) -> bool:
+    """No CPU was ever allocated, as far as the accounts tell."""
+    return told.get("AllocCPUS", "0") in {"", "0"} and not told.get("AllocTRES")
 
 
 def _text(value: str) -> str | None:

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Fields = Mapping[str, Any]
+FEW_GROUPS = 20  # a bootstrap over fewer says little of the spread
+SLACK = 0.05  # of coverage; more than that is said
 
 
 def jobs_text(metrics: Fields) -> str:
@@ -15,9 +17,9 @@ def jobs_text(metrics: Fields) -> str:
 
 def _outcome(told: Fields, metrics: Fields) -> Iterator[str]:
     against = told["floors"][told["against"]]
-    verdict = "gains on" if told["is_gain"] else "NO GAIN OVER"
+    verdict = "a gain over" if told["is_gain"] else "no gain over"
     yield (
-        f"outcome: the model {verdict} {told['against']}: average precision {told['average_precision']:.3f} against "
+        f"outcome: {verdict} {told['against']}: the model's average precision is {told['average_precision']:.3f} against "
         f"{against['average_precision']:.3f} (gain {against['gain']:+.3f}, 95 % {_range(against['gain_interval'])})"
     )
     yield (
@@ -25,6 +27,8 @@ def _outcome(told: Fields, metrics: Fields) -> Iterator[str]:
         f"{told['rows']['test']:,} test jobs, lift {_or_dash(told['lift'], '{:.2f}')}, average precision 95 % "
         f"{_range(told['average_precision_interval'])} over {told['drawn_count']} {told['drawn']}"
     )
+    if told["drawn_count"] < FEW_GROUPS:
+        yield f"  {told['drawn_count']} {told['drawn']} are few to draw from: take the intervals as too narrow"
     if told["drawn"] != "users":
         yield "  these accounts name no users: there is no user's base rate to compare with; equal requests' stands in"
     for name, floor in told["floors"].items():
@@ -53,10 +57,10 @@ def _outcome(told: Fields, metrics: Fields) -> Iterator[str]:
 
 def _waits(told: Fields) -> Iterator[str]:
     for name, one in told["quantiles"].items():
-        verdict = "gains on" if one["is_gain"] else "NO GAIN OVER"
+        verdict = "a gain over" if one["is_gain"] else "no gain over"
         floor = one["floors"][one["best_floor"]]
         yield (
-            f"queue time {name}: the model {verdict} {one['best_floor']}: pinball loss {one['pinball_s']:,.0f} s "
+            f"queue time {name}: {verdict} {one['best_floor']}: the model's pinball loss is {one['pinball_s']:,.0f} s "
             f"against {floor['pinball_s']:,.0f} s (gain {one['gain_s']:+,.0f} s, 95 % "
             f"{_range(one['gain_interval_s'], '{:,.0f}')})"
         )
@@ -64,6 +68,9 @@ def _waits(told: Fields) -> Iterator[str]:
             f"  {_cover(one['coverage'])} of the test jobs wait no longer than it says ({name[1:]} % wanted), floor "
             f"{_cover(floor['coverage'])}"
         )
+        low, high = one["coverage"]
+        if high < int(name[1:]) / 100 - SLACK or low > int(name[1:]) / 100 + SLACK:
+            yield "  it does not hold: waits of the test jobs are not those of the jobs it was tuned on"
     unseen = told["not_seen_to_start"]
     yield (
         f"  {told['rows']['test']:,} test jobs, {unseen['test']:,} never seen to start: counted as waiting longer than "

@@ -64,6 +64,14 @@ def test_a_cancelled_job_names_who_did_it_and_is_cancelled_all_the_same(tmp_path
     assert read(sacct(tmp_path, f"{by}|||||"))[0]["outcome"] == "cancelled"
 
 
+def test_a_job_cancelled_while_it_waited_never_started(tmp_path: Path) -> None:
+    header = "JobID|User|State|Submit|Start|End|AllocCPUS"
+    waited = "7|ada|CANCELLED by 5|1772427600|1772428600|1772428600|0"
+    ran = "8|ada|CANCELLED by 5|1772427600|1772428600|1772428600|4"
+    rows = read(sacct(tmp_path, waited, ran, header=header), None)
+    assert [row["started_s"] for row in rows] == [None, 1772428600]
+
+
 @pytest.mark.parametrize(
     ("line", "zone", "slug"),
     [
