@@ -20,7 +20,8 @@ def _outcome(told: Fields, metrics: Fields) -> Iterator[str]:
     verdict = "a gain over" if told["is_gain"] else "no gain over"
     yield (
         f"outcome: {verdict} {told['against']}: the model's average precision is "
-        f"{told['average_precision']:.3f} against {against['average_precision']:.3f} (gain {against['gain']:+.3f}, 95 % {_range(against['gain_interval'])})"
+        f"{told['average_precision']:.3f} against {against['average_precision']:.3f} "
+        f"(gain {against['gain']:+.3f}, 95 % {_range(against['gain_interval'])})"
     )
     yield (
         f"  a job fails when it ends {', '.join(metrics['failing'])}; base rate {told['base_rate']:.2%} of "
