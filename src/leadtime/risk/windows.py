@@ -4,9 +4,14 @@ The two CPU vectors become four quantiles of the window's one-second samples; al
 they and the tasks inside them count the same resource twice.
 """
 
+from typing import Any
+
+import numpy as np
 import polars as pl
 
 from leadtime.domain.borg import INSTANCE_USAGE
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 TASK = 0  # collection_type of a task; 1 is an alloc instance
 KEY = ("collection_id", "instance_index")
@@ -15,6 +20,7 @@ VECTORS = ("cpu_usage_distribution", "tail_cpu_usage_distribution")
 DISTRIBUTION_AT = {"cpu_p50": 5, "cpu_p90": 9}  # 11 values: 0, 10, …, 100 %
 TAIL_AT = {"cpu_p95": 4, "cpu_p99": 8}  # 9 values: 91, 92, …, 99 %
 MACHINE_SHAPE = ("capacity_cpu", "capacity_memory", "platform_id")
+MOST_BITS = 63  # of an Int64 that is not negative
 QUANTILES = (*DISTRIBUTION_AT, *TAIL_AT)
 _DTYPES: dict[str, type[pl.DataType]] = {
     "Int8": pl.Int8,
@@ -73,43 +79,43 @@ def usage_windows(usage: pl.LazyFrame) -> pl.LazyFrame:
 def in_order(windows: pl.LazyFrame) -> pl.LazyFrame:
     """The same windows in ORDER; rows equal in all of it stay as they came.
 
-    Sorting one packed int64 takes a fifth of the time of sorting four columns; where it does not fit, four it is.
+    Columns are made one piece before rows are picked from them: that costs a fifth of picking from many pieces.
     """
-    names = windows.collect_schema().names()
+    schema = windows.collect_schema()
     order = pl.struct(ORDER).map_batches(lambda rows: _order(rows.struct.unnest()), return_dtype=pl.UInt32)
-    return windows.with_columns(_order=order).select(pl.col(*names).gather(pl.col("_order")))
+    whole = (pl.col(name).map_batches(_in_one_piece, return_dtype=dtype) for name, dtype in schema.items())
+    return windows.with_columns(_order=order).select(column.gather(pl.col("_order")) for column in whole)
+
+
+def _in_one_piece(column: pl.Series) -> pl.Series:
+    return column.rechunk()
 
 
 def _order(rows: pl.DataFrame) -> pl.Series:
-    """Row numbers [n] that put ``rows`` (columns ORDER) in order."""
-    instance = _packed(rows["collection_id"], rows["instance_index"].cast(pl.Int64))
-    packed = None if instance is None else _packed(_dense(instance), rows["end_time_us"])
-    if packed is None:
-        return rows.select(pl.arg_sort_by(*ORDER, pl.int_range(pl.len()))).to_series().cast(pl.UInt32)
-    order = packed.arg_sort()
-    keys = packed.gather(order)
-    again = keys == keys.shift()
-    if not again.any():
-        return order
-    tied = again.fill_null(value=False) | (keys == keys.shift(-1)).fill_null(value=False)
-    rows_tied = order.filter(tied)  # windows of one instance with one end: by start, then as they came
-    starts = rows["start_time_us"].gather(rows_tied)
-    sorted_ties = pl.DataFrame({"key": keys.filter(tied), "start": starts, "row": rows_tied}).sort(pl.all())["row"]
-    return order.scatter(tied.arg_true(), sorted_ties)
+    """Row numbers [n] that put ``rows`` (columns ORDER, no nulls) in order: stably by the last column, then before it.
+
+    A column that is in order already costs one look; shards are in order of time, so most of the time two are.
+    """
+    order: Integers | None = None
+    for name in reversed(ORDER):
+        column = rows[name].to_numpy()
+        values = column if order is None else column.take(order)
+        if (values[1:] < values[:-1]).any():
+            step = _stable_order(values.astype(np.int64, copy=False))
+            order = step if order is None else order.take(step)
+    return pl.Series(np.arange(rows.height) if order is None else order, dtype=pl.UInt32)
 
 
-def _dense(values: pl.Series) -> pl.Series:
-    """The place of each value among the different ones, from 0: by a join, which is cheaper than ranking all rows."""
-    places = values.unique().sort().to_frame("value").with_row_index("place")
-    return values.to_frame("value").join(places, on="value", how="left", maintain_order="left")["place"].cast(pl.Int64)
+def _stable_order(values: Integers) -> Integers:
+    """Row numbers [n] that sort Int64 values, equal ones as they came.
 
-
-def _packed(high: pl.Series, low: pl.Series) -> pl.Series | None:
-    """One int64 a row that sorts as (high, low) does; None where it does not fit. Neither has nulls."""
-    if high.is_empty():
-        return high
-    (least_high, most_high), (least, most) = ((int(one.min()), int(one.max())) for one in (high, low))  # type: ignore[arg-type]
-    span = most - least + 1
-    if (most_high - least_high + 1) * span >= 2**63:
-        return None
-    return (high - least_high) * span + (low - least)
+    Value and row number in one integer are sorted by the processor's wide instructions (``numpy.sort``), several times
+    faster than row numbers by value; where both do not fit 63 bits it is the latter.
+    """
+    bits = len(values).bit_length()
+    least = int(values.min())
+    if (int(values.max()) - least).bit_length() + bits > MOST_BITS:
+        return np.argsort(values, kind="stable")
+    both = ((values - least) << bits) | np.arange(len(values))
+    both.sort()
+    return both & ((1 << bits) - 1)
