@@ -23,7 +23,7 @@ from leadtime.training.dataset_digest import combined, digest
 from leadtime.training.manifest import disk_errors, file_sha256, read_json, staged_beside, write_json
 from leadtime.training.partition import ROW_GROUP_ROWS
 
-PART_SCHEMA = "leadtime.borg-forecaster-part/1"
+PART_SCHEMA = "leadtime.borg-forecaster-part/2"
 CHUNK_ROWS = 125_000
 CHUNKS_AT_ONCE = 2  # array work leaves the interpreter's lock, so two chunks fill two cores
 LABEL_COLUMNS = ("is_running", *OUTCOME)
@@ -57,7 +57,8 @@ class FeatureJob:
 class PartReport:
     """What one part holds. ``left_out``: rows that no horizon can use, by the shortest horizon's reason.
 
-    ``positives`` and ``excluded`` (by reason; of the rows that stayed) by horizon; ``missing``: nulls by feature.
+    By horizon: ``positives``, and ``excluded`` by reason, of all rows in (labelled + excluded = rows_in). ``missing``:
+    nulls by feature.
     """
 
     schema: str
@@ -137,7 +138,7 @@ def _write_chunk(chunk: _Collections, context: Context, job: FeatureJob, work: P
     made = labelled_features(chunk.windows, chunk.events, context, job)
     labelled = pl.any_horizontal(pl.col(f"y_{m}").is_not_null() for m in job.settings.horizons_min)
     kept = made.filter(labelled)
-    left = made.lazy().filter(~labelled).select(f"excluded_{min(job.settings.horizons_min)}").collect()
+    left = made.lazy().filter(~labelled).select(f"excluded_{m}" for m in job.settings.horizons_min).collect()
     counts = _counts(kept, left, job.settings)
     kept.write_ipc(work / f"chunk-{chunk.number:05d}.arrow")
     return _Chunk(counts=counts, digest=_digest(kept, [feature.name for feature in features_of(job.settings.profile)]))
@@ -193,14 +194,15 @@ def _join_chunks(work: Path, path: Path) -> None:
     staged.replace(path)
 
 
-def _counts(kept: pl.DataFrame, reasons: pl.DataFrame, settings: Settings) -> dict[str, int]:
+def _counts(kept: pl.DataFrame, left: pl.DataFrame, settings: Settings) -> dict[str, int]:
     """Sums of one chunk under flat names: rows, left:<reason>, y:<m>, out:<m>:<reason>, null:<feature>."""
     counts = {"rows": kept.height}
-    for reason, rows in reasons.group_by(pl.all()).len().rows():
+    for reason, rows in left.group_by(f"excluded_{min(settings.horizons_min)}").len().rows():
         counts[f"left:{reason}"] = rows
     for m in settings.horizons_min:
         counts[f"y:{m}"] = int(kept[f"y_{m}"].sum() or 0)
-        for reason, rows in kept.group_by(f"excluded_{m}").len().drop_nulls().rows():
+        reasons = pl.concat([kept[f"excluded_{m}"], left[f"excluded_{m}"]]).drop_nulls()
+        for reason, rows in reasons.value_counts().rows():
             counts[f"out:{m}:{reason}"] = rows
     for feature in features_of(settings.profile):
         counts[f"null:{feature.name}"] = kept[feature.name].null_count()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from leadtime.training.dataset import Dataset
     from leadtime.training.executor import Executor
+    from leadtime.training.workspace import Workspace
 
 EXAMPLE = (
     "\b\nExamples:\n  leadtime borg make-dataset --cells b,c\n"
@@ -60,7 +61,7 @@ def make_dataset(
     from leadtime.cli.borg.progress import shown
     from leadtime.training.dataset import described
     from leadtime.training.dataset import make_dataset as make
-    from leadtime.training.workspace import workspace
+    from leadtime.training.workspace import WORKSPACE, workspace
 
     places, console = workspace(os.environ), stderr()
     with shown(console) as progress:
@@ -68,6 +69,8 @@ def make_dataset(
             source or places.data, out or places.windows, cells=_names(cells), rows_per_partition=rows_per_partition,
             executor=_executor(executor, workers, ray_address), allow=frozenset(allow or ()), progress=progress,
         )  # fmt: skip
+    if out is None and os.environ.get(WORKSPACE):
+        _keep(places, dataset, rows_per_partition)
     _show(console, dataset)
     if json:
         import json as to_text
@@ -75,6 +78,19 @@ def make_dataset(
         typer.echo(to_text.dumps(described(dataset), indent=2, allow_nan=False))
     if not dataset.is_usable:
         raise typer.Exit(FOUND_EXIT)
+
+
+def _keep(places: "Workspace", dataset: "Dataset", rows_per_partition: int) -> None:
+    """The run's settings, resolved, in the workspace that the environment names."""
+    from leadtime.training.dataset import described
+    from leadtime.training.layout import keep_settings
+
+    told = described(dataset)
+    settings = {
+        "command": "borg make-dataset", "cells": told["cells"], "rows_per_partition": rows_per_partition,
+        "allow": told["allowed"], "data_hash": told["data_hash"],
+    }  # fmt: skip
+    keep_settings(places, "make-dataset", settings)
 
 
 def _names(cells: str | None) -> tuple[str, ...] | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from leadtime.domain.borg import EventType
     from leadtime.training.forecaster_dataset import ForecasterDataset
+    from leadtime.training.workspace import Workspace
 
 EXAMPLE = (
     "\b\nExamples:\n  leadtime borg make-forecaster-dataset --feature-profile baseline\n"
@@ -69,11 +70,22 @@ def make_forecaster_dataset(
             delay_us=0 if delay is None else int(delay.total_seconds()) * 1_000_000, allow=tuple(allow or ()),
             executor=_executor(executor, workers, ray_address), progress=progress,
         )  # fmt: skip
+    if out is None:
+        _keep(places, feature_profile, made)
     _show(console, made)
     if json:
         import json as to_text
 
         typer.echo(to_text.dumps(made.manifest, indent=2, allow_nan=False))
+
+
+def _keep(places: "Workspace", track: Track, made: "ForecasterDataset") -> None:
+    """The run's settings, resolved, on the track's side of the workspace."""
+    from leadtime.training.layout import keep_settings
+
+    told = ("profile", "cells", "horizons_min", "failure_types", "delay_s", "allowed_gates", "data_hash")
+    settings = {"command": "borg make-forecaster-dataset", **{name: made.manifest[name] for name in told}}
+    keep_settings(places, "make-forecaster-dataset", settings, track)
 
 
 def _minutes(text: str) -> tuple[int, ...]:
@@ -108,7 +120,7 @@ def _show(console: "Console", made: "ForecasterDataset") -> None:
     )  # fmt: skip
     for minutes, positives in told["positives"].items():
         excluded = told["excluded"][minutes]
-        labelled = told["rows"] - sum(excluded.values())
+        labelled = told["rows_in"] - sum(excluded.values())
         why = "".join(f", {count:,} {reason}" for reason, count in excluded.items())
         rate = positives / labelled if labelled else 0.0
         console.print(

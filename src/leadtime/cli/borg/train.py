@@ -34,7 +34,8 @@ _Negatives = Annotated[
 _UNSEEN_HELP = f"Cell kept out of training; the last of several if left out, '{NO_CELL}' for no cell."
 _Unseen = Annotated[str | None, typer.Option(metavar="CELL", help=_UNSEEN_HELP)]
 _TRUTH_HELP = (
-    "truth_rows.parquet of a generated trace; may be repeated. The optimum is reported and guards against leaks."
+    "truth_rows.parquet of a generated trace; may be repeated; those in BORG_DATA_DIR if this and --features are "
+    "left out. The optimum is reported and guards against leaks."
 )
 _Truth = Annotated[list[Path] | None, typer.Option(metavar="FILE", help=_TRUTH_HELP)]
 _Allow = Annotated[list[str] | None, typer.Option(metavar="GATE", help="Accept this failed gate; may be repeated.")]
@@ -54,6 +55,7 @@ def train(
 
     from leadtime.cli.borg.extras import need
     from leadtime.cli.borg.progress import shown
+    from leadtime.cli.borg.train_baseline import truth_beside
     from leadtime.cli.console import stderr
 
     need("training a failure model", "polars", "xgboost", "sklearn", "onnxmltools", "onnxruntime")
@@ -64,14 +66,16 @@ def train(
 
     places, console = workspace(os.environ), stderr()
     folder = features or places.features(feature_profile)
+    data = open_features(folder)
+    known = truth or (truth_beside(places, data.cells, data.manifest) if features is None else ())
     chosen, named = _settings(settings, defaults, places, feature_profile)
     step = f"train-{name}"
     options = TrainOptions(
         features=folder, name=name, settings=chosen, settings_from=named, seed=seed, fraction=negatives,
         model_folder=places.model(feature_profile, name), run_folder=places.report(feature_profile, name),
         journal=places.journal(feature_profile, step), config=places.config(feature_profile, step),
-        threads=threads or os.cpu_count() or 1, truth=tuple(truth or ()), allow=tuple(allow or ()),
-        unseen_cell=_cell(unseen_cell, open_features(folder).cells),
+        threads=threads or os.cpu_count() or 1, truth=tuple(known), allow=tuple(allow or ()),
+        unseen_cell=_cell(unseen_cell, data.cells),
     )  # fmt: skip
     with shown(console) as progress:
         trained = run(options, progress)

@@ -53,20 +53,24 @@ def train_baseline(
     from leadtime.cli.borg.progress import shown
     from leadtime.training.baseline import BaselineOptions, of_cells
     from leadtime.training.baseline import train_baseline as train
+    from leadtime.training.layout import lay_out
     from leadtime.training.run_report_text import metrics_text
     from leadtime.training.sampling import open_features
     from leadtime.training.workspace import workspace
 
     places, console = workspace(os.environ), stderr()
     folder = features or places.features(feature_profile)
-    cells = of_cells(open_features(folder), names(clusters)).cells
+    data = open_features(folder)
+    cells = of_cells(data, names(clusters)).cells
     options = BaselineOptions(
         features=folder, out=out or places.report(feature_profile, NAME), cells=cells,
         model_folder=(out / "model") if out else places.model(feature_profile, NAME),
         config=(out / "settings.json") if out else places.config(feature_profile, NAME),
         unseen_cell=_unseen(unseen_cell, cells), seed=seed, allow=tuple(allow or ()),
-        truth=_truth(truth, places, cells),
+        truth=_truth(truth, places, cells, data.manifest),
     )  # fmt: skip
+    if out is None:
+        lay_out(places)
     with shown(console) as progress:
         metrics = train(options, progress)
     console.print(metrics_text(metrics), markup=False, soft_wrap=True, end="")
@@ -85,7 +89,9 @@ def _unseen(asked: str | None, cells: tuple[str, ...]) -> str | None:
     return None if asked == "none" else asked
 
 
-def _truth(asked: Path | None, places: "Workspace", cells: tuple[str, ...]) -> tuple[Path, ...]:
+def _truth(
+    asked: Path | None, places: "Workspace", cells: tuple[str, ...], data: "Mapping[str, Any]"
+) -> tuple[Path, ...]:  # fmt: skip
     """Truth files: as asked for, else those beside the shards of these cells (generated data have them)."""
     if asked is not None and asked.is_file():
         return (asked,)
@@ -94,6 +100,13 @@ def _truth(asked: Path | None, places: "Workspace", cells: tuple[str, ...]) -> t
         if not found:
             raise typer.BadParameter(f"--truth {asked}: there is no truth_rows.parquet below it")
         return found
+    return truth_beside(places, cells, data)
+
+
+def truth_beside(places: "Workspace", cells: tuple[str, ...], data: "Mapping[str, Any]") -> tuple[Path, ...]:
+    """Truth files beside the shards of ``cells``; none where ``data`` (forecaster.json) has other labels than they."""
+    if data.get("delay_s") or data.get("failure_types", ["FAIL"]) != ["FAIL"]:
+        return ()
     folders = [places.data, *(places.data / cell for cell in cells)]
     files = (folder / "truth" / "truth_rows.parquet" for folder in folders)
     return tuple(file for file in files if file.exists())
