@@ -33,6 +33,7 @@ def test_a_data_set_is_built_where_the_environment_says(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BORG_DATA_DIR", str(shards))
+    monkeypatch.delenv("BORG_XGBOOST_WORKSPACE", raising=False)
     monkeypatch.setenv("BORG_PROCESSED_DIR", str(tmp_path / "windows"))
     code = run(["borg", "make-dataset", "--cells", "c", "--allow", "positive-rate", "--json"])
     told = capsys.readouterr()
