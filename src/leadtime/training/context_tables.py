@@ -83,12 +83,11 @@ def write_partial(job: PartialJob) -> str:
 def read_context(out: Path, rows: pl.DataFrame) -> Context:
     """Tables for ``rows`` (machine_id, end_time_us): of the machine sums only the slots these rows look at."""
     tables = {name: pl.read_parquet(out / f"{name}.parquet") for name in SCHEMAS if name != SLOTS}
-    newest = pl.col("end_time_us") // WINDOW_US * WINDOW_US
-    looked_at = [newest - back * WINDOW_US for back in range(SLOTS_BACK)]
-    keys = (
+    newest = (
         rows.lazy().filter(pl.col("machine_id") > 0)
-        .select("machine_id", slot_us=pl.concat_list(looked_at)).explode("slot_us").unique().collect().lazy()
+        .select("machine_id", slot_us=pl.col("end_time_us") // WINDOW_US * WINDOW_US).unique().collect().lazy()
     )  # fmt: skip
+    keys = pl.concat(newest.with_columns(pl.col("slot_us") - back * WINDOW_US) for back in range(SLOTS_BACK))
     days = sorted((out / SLOTS).glob("day-*.parquet"))
     kept = [pl.scan_parquet(day).join(keys, on=["machine_id", "slot_us"], how="semi").collect() for day in days]
     slots = pl.concat([*kept, pl.DataFrame(schema=SCHEMAS[SLOTS])]).sort("machine_id", "slot_us")

@@ -146,10 +146,12 @@ def _write_chunk(chunk: _Collections, context: Context, job: FeatureJob, work: P
 
 def _digest(rows: pl.DataFrame, features: list[str]) -> int:
     """``digest`` of the rows, their features first summed up to one number a row, weighted by name."""
-    total = np.zeros(rows.height, dtype=np.uint64)
+    total, product = np.zeros(rows.height, dtype=np.uint64), np.empty(rows.height, dtype=np.uint64)
     for name in features:
         weight = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") | 1
-        total += rows[name].to_numpy().view(np.uint32).astype(np.uint64) * np.uint64(weight)
+        values = rows[name].fill_null(np.nan).to_numpy()  # to_numpy alone gives the same bits, but slowly
+        np.multiply(values.view(np.uint32), np.uint64(weight), out=product)
+        total += product
     return digest(rows.drop(features).with_columns(pl.Series("features", total)))
 
 

@@ -28,26 +28,26 @@ class Crowd:
     """Running tasks' rows as they come (``added``) and go (``gone``), and what each row of the block sees of them."""
 
     added: Timeline
-    gone: Timeline
     came: Values  # rows of running tasks in the order they come, block positions
-    went: Values  # the same in the order they go
-    spans: tuple[Values, Values, Values, Values]  # for each row: added upto p, before; gone upto p, before
+    moves: Values  # coming and going in one order: block position, plus the block's rows where it goes
+    came_upto: Values  # for each row: rows that came up to p
+    spans: tuple[Values, Values]  # for each row: moves up to p, and before its collection's first
     own: Values  # the row's own task's newest row at p (block position)
     own_there: Values  # it counts
 
     def others(self, points: Values) -> Values:
         """Σ of ``points`` (Int64, block rows) over the running siblings, itself left out."""
-        came, went = running_sum(points[self.came]), running_sum(points[self.went])
-        upto, before, gone_upto, gone_before = self.spans
-        everybody = came[upto] - came[before] - (went[gone_upto] - went[gone_before])
-        others: Values = everybody - np.where(self.own_there, points[self.own], 0)
+        total = running_sum(np.concatenate((points, -points)).take(self.moves))
+        upto, before = self.spans
+        others: Values = total.take(upto) - total.take(before)
+        others -= np.where(self.own_there, points.take(self.own), 0)
         return others
 
     def since(self, block: Block, points: Values, span_us: int) -> Values:
         """Σ of ``points`` over the collection's rows that ended in (p − span, p], its own included."""
         came = running_sum(points[self.came])
         old = block.once(("since", span_us), lambda: self.added.upto(block.collection, block.end - span_us))
-        return came[self.spans[0]] - came[old]
+        return came.take(self.came_upto) - came.take(old)
 
 
 def crowd(block: Block) -> Crowd:
@@ -73,14 +73,16 @@ def _crowd(block: Block) -> Crowd:
     leaves = _leaves(block)
     group = block.collection[rows]
     added = timeline(group, block.end[rows], groups=max(block.collections, 1))
-    gone = timeline(group, leaves[rows], groups=max(block.collections, 1))
+    moves = timeline(
+        np.concatenate((group, group)), np.concatenate((block.end[rows], leaves[rows])),
+        groups=max(block.collections, 1),
+    )  # fmt: skip
     own = block.rows_by_task.upto(block.task, block.end) - 1
     return Crowd(
-        added=added, gone=gone, came=rows[added.order], went=rows[gone.order],
-        spans=(
-            added.upto(block.collection, block.end), added.first(block.collection),
-            gone.upto(block.collection, block.end), gone.first(block.collection),
-        ),
+        added=added, came=rows[added.order],
+        moves=np.concatenate((rows, rows + len(block.end)))[moves.order],
+        came_upto=added.upto(block.collection, block.end),
+        spans=(moves.upto(block.collection, block.end), moves.first(block.collection)),
         own=own, own_there=block.running[own] & (leaves[own] > block.end),
     )  # fmt: skip
 
@@ -93,7 +95,7 @@ def others_mean(series: Builder, key: str) -> Callable[[Block], tuple[Values, Va
             values = series(block)
             points, there = fixed(values), (~np.isnan(values)).astype(np.int64)
             seen = crowd(block)
-            count = seen.others(there).astype(np.float64)
+            count = _count(block, seen, there)
             mean = ratio(seen.others(points) / SCALE, count)
             square = ratio(seen.others(points * points) / SCALE**2, count)
             spread = np.where(count >= 2, np.sqrt(np.maximum(square - mean * mean, 0.0)), np.nan)
@@ -102,6 +104,16 @@ def others_mean(series: Builder, key: str) -> Callable[[Block], tuple[Values, Va
         return block.once(("others", key), make)
 
     return build
+
+
+def _count(block: Block, seen: Crowd, there: Values) -> Values:
+    """Running siblings that have a value, as Float64; series that miss the same rows share one count."""
+    known: list[tuple[Values, Values]] = block.once("others_counts", list)
+    for mask, count in known:
+        if np.array_equal(mask, there):
+            return count
+    known.append((there, seen.others(there).astype(np.float64)))
+    return known[-1][1]
 
 
 def past(block: Block, name: str) -> tuple[Values, Values, Values]:

@@ -21,8 +21,10 @@ CLIP = 16.0  # ratios above it count as it; 16² · 2³² · 2²⁰ rows still f
 
 def fixed(values: Values) -> Values:
     """Ratios → Int64 fixed-point, clipped to ±CLIP; NaN → 0 (count them apart)."""
-    points: Values = np.nan_to_num(np.clip(values, -CLIP, CLIP), nan=0.0) * SCALE
-    return np.rint(points).astype(np.int64)
+    points: Values = np.clip(values, -CLIP, CLIP)
+    points *= SCALE
+    points[np.isnan(points)] = 0.0
+    return np.rint(points, out=points).astype(np.int64)
 
 
 def first_of_group(changes: Values) -> Values:
@@ -82,15 +84,17 @@ def decayed_sums(
     2^(k+1) rows, so n rows cost ``doublings`` passes, and the order of additions does not depend on where a row stands.
     """
     sums = [np.nan_to_num(column, nan=0.0) for column in columns]
-    index = np.arange(len(at_us))
+    before = np.arange(len(at_us)) - first  # rows of the group before the row
+    product = np.empty(len(at_us))
     for step in range(doublings):
         back = 1 << step
         if back >= len(at_us):
             break
-        age = np.where(index[back:] - back >= first[back:], at_us[back:] - at_us[:-back], np.inf)
-        weight = np.exp2(age * (-1.0 / half_life_us))
+        weight = np.where(before[back:] >= back, at_us[back:] - at_us[:-back], np.inf)
+        weight *= -1.0 / half_life_us
+        np.exp2(weight, out=weight)
         for column in sums:
-            column[back:] += weight * column[:-back]
+            column[back:] += np.multiply(weight, column[:-back], out=product[back:])
     return sums
 
 

@@ -34,7 +34,9 @@ def _slots(block: Block) -> tuple[pl.DataFrame, Timeline, Values, Values]:
 
     def make() -> tuple[pl.DataFrame, Timeline, Values, Values]:
         codes, code = _machines(block)
-        slots = block.context.machine_slots.join(codes, on="machine_id", how="inner").sort("code", "slot_us")
+        slots = block.context.machine_slots.join(
+            codes, on="machine_id", how="inner", maintain_order="left"
+        )  # sorted by (machine, slot), and codes count machines up: by (code, slot) too
         line = timeline(
             slots["code"].to_numpy(), slots["slot_us"].to_numpy(), groups=max(codes.height, 1), is_sorted=True
         )
