@@ -19,6 +19,7 @@ from leadtime.risk import floors, splits
 from leadtime.risk.calibration import monotone_across_horizons
 from leadtime.risk.gates import Gate, reported
 from leadtime.training import baseline_fit, baseline_floors
+from leadtime.training.acted_rows import acted_on
 from leadtime.training.baseline_cells import write_cells
 from leadtime.training.baseline_fit import Baseline
 from leadtime.training.check import require_passed
@@ -85,6 +86,7 @@ def train_baseline(options: BaselineOptions, progress: Progress = silent) -> dic
             gates = [
                 *baseline_fit.leak_alarms(data, sample, primary, baseline_floors.best_lift(beside)),
                 both_sides(data, plan),
+                acted_on(options.truth),
             ]  # fmt: skip
             written = write_run(
                 options.out, predictions=scored.drop(floor_names), metrics=metrics, settings=settings,

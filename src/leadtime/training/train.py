@@ -18,6 +18,7 @@ from leadtime.domain.errors import BadTrace
 from leadtime.risk.calibration import monotone_across_horizons
 from leadtime.training import booster as boosters
 from leadtime.training import model_card
+from leadtime.training.acted_rows import acted_on
 from leadtime.training.booster import Settings
 from leadtime.training.check import require_passed
 from leadtime.training.evaluation import ALERTS_PER_DAY, evaluate
@@ -92,7 +93,8 @@ def train(options: TrainOptions, progress: Progress = silent) -> Trained:
         )  # fmt: skip
         kept = ("raised_to_stay_monotone_ratio", "fitted", "gain")
         write_run(
-            options.run_folder, predictions=predictions, metrics=metrics, gates=model_card.gates_of(data.manifest),
+            options.run_folder, predictions=predictions, metrics=metrics,
+            gates=[*model_card.gates_of(data.manifest), acted_on(options.truth).to_json()],
             settings=recipe.as_json(), data=data.manifest, name=options.name, kind="train", allowed=options.allow,
             extra={name: card[name] for name in kept}, explain=explainer(data, calibrated.model), progress=progress,
         )  # fmt: skip
