@@ -1,4 +1,4 @@
-"""Generated traces with one trap each → the gate that names it, or a trace whose labels do not move."""
+"""Generated traces with one trap each → the gate that names it; a clean trace → none. See test_borg_acceptance too."""
 
 from pathlib import Path
 
@@ -12,11 +12,15 @@ from leadtime.training.check import CheckReport, check_raw
 from leadtime.training.repair import repair
 
 ROWS = 12_000
+V3 = tuple(one for one in Dialect if one not in {Dialect.SLICE, Dialect.V2})
 
 
-def checked(folder: Path, *traps: Trap, dialect: Dialect = Dialect.PARQUET, cells: str = "c") -> CheckReport:
+def checked(
+    folder: Path, *traps: Trap, dialects: tuple[Dialect, ...] = (Dialect.PARQUET,), cells: str = "c"
+) -> CheckReport:
     for cell in cells:
-        generate(folder / cell, Knobs(rows=ROWS, seed=3, cell=cell, traps=traps, dialects=(dialect,)))
+        knobs = Knobs(rows=ROWS, seed=3, cell=cell, traps=traps, dialects=dialects, rows_per_shard=ROWS // 5)
+        generate(folder / cell, knobs)
     return check_raw(folder)
 
 
@@ -25,9 +29,11 @@ def names(report: CheckReport) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dialect", [one for one in Dialect if one is not Dialect.SLICE])
-def test_a_clean_trace_passes_in_every_dialect_and_once_repaired_stays(dialect: Dialect, tmp_path: Path) -> None:
-    report = checked(tmp_path / "raw", dialect=dialect)
+@pytest.mark.parametrize("dialects", [V3, (Dialect.V2,)], ids=["v3", "v2"])
+def test_a_clean_trace_passes_in_every_dialect_and_once_repaired_stays(
+    dialects: tuple[Dialect, ...], tmp_path: Path
+) -> None:
+    report = checked(tmp_path / "raw", dialects=dialects)
     assert report.failed == ()
     first = repair(tmp_path / "raw", tmp_path / "first")
     assert first.is_usable
@@ -43,18 +49,6 @@ def test_a_clean_trace_passes_in_every_dialect_and_once_repaired_stays(dialect: 
 )
 def test_a_trap_that_would_move_the_result_stops_by_name(trap: Trap, gate: str, tmp_path: Path) -> None:
     assert gate in names(checked(tmp_path, trap))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("trap", [Trap.T1, Trap.T3, Trap.T4, Trap.T5, Trap.T6, Trap.T7, Trap.T10, Trap.T14], ids=str)
-def test_a_trap_the_pipeline_is_immune_to_passes_and_is_counted(trap: Trap, tmp_path: Path) -> None:
-    report = checked(tmp_path, trap)
-    assert report.failed == ()
-    told = {gate.name: gate for gate in report.gates}
-    if trap is Trap.T1:
-        assert told["leaked-columns"].figures["whole_trace"]
-    if trap is Trap.T14:
-        assert told["drift"].measured is not None
 
 
 @pytest.mark.slow
@@ -74,7 +68,7 @@ def test_ids_equal_across_cells_are_counted_and_a_stray_file_is_named(tmp_path: 
 
 @pytest.mark.slow
 def test_a_generated_slice_is_refused_for_labels_with_the_reason(tmp_path: Path) -> None:
-    report = checked(tmp_path, dialect=Dialect.SLICE)
+    report = checked(tmp_path, dialects=(Dialect.SLICE,))
     assert names(report) == {"separate-events"}
     assert all("cannot be known" in gate.sentence for gate in report.failed)
 
