@@ -241,11 +241,14 @@ class Block:
         def make() -> dict[str, Values]:
             columns = [self.series(each) for each in AVERAGED]
             there = [(~np.isnan(column)).astype(np.float64) for column in columns]
+            if all(np.array_equal(mask, there[0]) for mask in there[1:]):
+                there = there[:1]  # the same windows have a value: one sum of weights serves all
             sums = decayed_sums(
                 (*columns, *there), self.end, self.run_first,
                 half_life_us=half_life_windows * WINDOW_US, doublings=AVERAGE_DOUBLINGS,
             )  # fmt: skip
-            return {each: ratio(sums[at], sums[at + len(AVERAGED)]) for at, each in enumerate(AVERAGED)}
+            weights = sums[len(columns) :] * (len(columns) // len(there))
+            return {each: ratio(sums[at], weights[at]) for at, each in enumerate(AVERAGED)}
 
         return self.once(("averages", half_life_windows), make)[name]
 

@@ -8,7 +8,7 @@ from leadtime.risk.features.block import HOUR_US, Block
 from leadtime.risk.features.context import POINTS
 from leadtime.risk.features.declare import Builder, Feature
 from leadtime.risk.features.lookups import Tally, tally
-from leadtime.risk.features.steps import Timeline, Values, ratio, timeline
+from leadtime.risk.features.steps import Timeline, Values, ratio, running_sum, timeline
 
 STALE_US = 3 * WINDOW_US  # a machine's slot counts for 15 min
 QUARTER_US = 900_000_000
@@ -94,24 +94,27 @@ def _of_machine(table: str, at: str, weight: str, ask: str) -> Builder:
     return build
 
 
-def _cell_tally(block: Block, weight: str) -> Tally:
-    def make() -> Tally:
-        minutes = block.context.minutes
-        at = minutes["minute_us"].to_numpy()
-        cell, rows = (np.zeros(count, dtype=np.int64) for count in (len(at), len(block.end)))
-        return tally(cell, at, groups=1, asked=rows, now_us=block.end, weight=minutes[weight].to_numpy())
+def _minutes(block: Block) -> tuple[Tally, Values]:
+    """The cell's minutes, and for each row how many of them had ended QUARTER_US before p."""
 
-    return block.once(("cell", weight), make)
+    def make() -> tuple[Tally, Values]:
+        at = block.context.minutes["minute_us"].to_numpy()
+        cell, rows = (np.zeros(count, dtype=np.int64) for count in (len(at), len(block.end)))
+        line = tally(cell, at, groups=1, asked=rows, now_us=block.end)
+        return line, line.line.upto(rows, block.end - QUARTER_US)
+
+    return block.once("minutes", make)
 
 
 def _of_cell(weight: str, *, per_minute: bool) -> Builder:
     def build(block: Block) -> Values:
-        line = _cell_tally(block, weight)
+        line, before = _minutes(block)
         if not len(line.at_us):
             return np.full(len(block.end), np.nan)
+        total = running_sum(block.context.minutes[weight].to_numpy()[line.line.order])
         if per_minute:
-            return line.within(QUARTER_US) / 15.0
-        return line.count().astype(np.float64)
+            return (total[line.upto] - total[before]) / 15.0
+        return (total[line.upto] - total[line.first]).astype(np.float64)
 
     return build
 
