@@ -85,8 +85,7 @@ def train_baseline(options: BaselineOptions, progress: Progress = silent) -> dic
             beside = baseline_floors.measure(scored, primary, metrics, seed=options.seed)
             gates = [
                 *baseline_fit.leak_alarms(data, sample, primary, baseline_floors.best_lift(beside)),
-                both_sides(data, plan),
-                acted_on(options.truth),
+                both_sides(data, plan), acted_on(options.truth),
             ]  # fmt: skip
             written = write_run(
                 options.out, predictions=scored.drop(floor_names), metrics=metrics, settings=settings,
