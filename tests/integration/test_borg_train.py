@@ -150,11 +150,11 @@ def test_equal_runs_give_equal_bytes_and_a_stopped_one_goes_on(run: Run, feature
     with pytest.raises(KeyboardInterrupt):
         train(options, stop)
     kept = {path.name: path.stat().st_mtime_ns for path in options.journal.glob("model-*.json")}
-    assert set(kept) == {"model-5.json", "model-15.json"}
+    assert set(kept) == {"model-60.json", "model-45.json"}
     assert not options.model_folder.exists()
     told: list[str] = []
     train(options, lambda what, done, total, unit="rows": told.append(what))
-    assert not {"fitting 5 min", "fitting 15 min"} & set(told)
+    assert not {"fitting 60 min", "fitting 45 min"} & set(told)
     for path in run.options.model_folder.iterdir():
         assert (options.model_folder / path.name).read_bytes() == path.read_bytes(), path.name
 

@@ -14,12 +14,14 @@ import numpy as np
 import xgboost
 
 from leadtime.domain.errors import BadTrace
+from leadtime.risk.calibration import expit, logit
 from leadtime.risk.measures import average_precision
 from leadtime.training.progress import Progress, silent
 from leadtime.training.sampling import Array, Rows
 
 CHUNK_ROWS = 262_144
 METRIC = "average_precision"
+WORTH_RATIO = 0.01  # least share by which a shorter horizon's own trees must raise the watched precision
 FEWEST_POSITIVES = 20  # below this neither a split nor an early stop means anything
 
 
@@ -29,11 +31,11 @@ class Settings:
 
     rounds: int = 400
     patience: int = 40
-    eta: float = 0.08
-    max_depth: int = 5
+    eta: float = 0.05
+    max_depth: int = 4
     min_child_weight: float = 10.0
-    subsample: float = 0.8
-    colsample_bytree: float = 0.8
+    subsample: float = 0.6
+    colsample_bytree: float = 0.5
     gamma: float = 0.0
     reg_lambda: float = 1.0
     reg_alpha: float = 0.0
@@ -74,6 +76,7 @@ class Fitted:
     watched: float
     positives: int
     rows: int
+    base_rate: float
 
 
 class _Chunks(xgboost.DataIter):
@@ -118,11 +121,15 @@ def binned(rows: Rows, settings: Settings, like: xgboost.QuantileDMatrix | None 
 
 
 def fit(
-    train: Rows, watch: Rows, settings: Settings, *, seed: int, threads: int = 2, progress: Progress = silent,
-    what: str = "fitting",
+    train: Rows, watch: Rows, settings: Settings, *, start: xgboost.Booster | None = None, seed: int, threads: int = 2,
+    progress: Progress = silent, what: str = "fitting",
 ) -> Fitted:  # fmt: skip
-    """Grow trees on ``train`` until the weighted average precision on ``watch`` (later in time) has stopped rising.
+    """Grow trees on ``train`` (on top of ``start``'s) until what is watched stops rising: weighted average precision.
 
+    ``watch``: rows later in time than ``train``.
+
+    ``start``: the next longer horizon's trees. It has many times the failures, so what it ranks by is known better;
+    own trees are added only where they raise the watched precision by WORTH_RATIO.
     Equal rows, settings, seed and thread count give equal trees. Raises BadTrace when either block has fewer than
     FEWEST_POSITIVES failures.
     """
@@ -135,21 +142,50 @@ def fit(
     matrix = binned(train, settings)
     watched = binned(watch, settings, like=matrix)
 
+    before = 0.0 if start is None else average_precision(watch.y, _watched(start, watch), watch.weight)
+
     def measure(predicted: Array, _matrix: xgboost.DMatrix) -> tuple[str, float]:
         return METRIC, average_precision(watch.y, predicted, watch.weight)
 
     stop = xgboost.callback.EarlyStopping(
-        rounds=settings.patience, metric_name=METRIC, data_name="watch", maximize=True, save_best=True
-    )
+        rounds=settings.patience, metric_name=METRIC, data_name="watch", maximize=True, save_best=True,
+        min_delta=WORTH_RATIO * before,
+    )  # fmt: skip
     booster = xgboost.train(
         settings.parameters(seed=seed, threads=threads), matrix, settings.rounds, evals=[(watched, "watch")],
-        custom_metric=measure, verbose_eval=False, callbacks=[stop, _Told(progress, what, settings.rounds)],
+        custom_metric=measure, verbose_eval=False, xgb_model=start,
+        callbacks=[stop, _Told(progress, what, settings.rounds)],
     )  # fmt: skip
-    best = booster.attributes().get("best_score")
+    best = float(booster.attributes().get("best_score") or "nan")
+    if start is not None and not best > before * (1 + WORTH_RATIO):
+        booster, best = start, before
     return Fitted(
-        booster=booster, rounds=booster.num_boosted_rounds(), watched=float(best) if best else float("nan"),
-        positives=train.positives, rows=len(train.index),
+        booster=booster, rounds=booster.num_boosted_rounds(), watched=best, positives=train.positives,
+        rows=len(train.index), base_rate=train.base_rate,
     )  # fmt: skip
+
+
+def _watched(booster: xgboost.Booster, rows: Rows) -> Array:
+    chunks = range(0, len(rows.index), CHUNK_ROWS)
+    return np.concatenate([margins(booster, rows.x[rows.index[at : at + CHUNK_ROWS]]) for at in chunks])
+
+
+def started(longer: Fitted, rows: Rows) -> xgboost.Booster:
+    """A longer horizon's trees as the start of a shorter one's: ``rows``' base rate instead of its own."""
+    return raised(longer.booster, float(logit([rows.base_rate])[0] - logit([longer.base_rate])[0]))
+
+
+def raised(booster: xgboost.Booster, by: float) -> xgboost.Booster:
+    """The same trees with ``by`` added to every log-odds, so that a model of one base rate can start another's."""
+    plain = json.loads(booster.save_raw("json"))
+    parameters = plain["learner"]["learner_model_param"]
+    known = json.loads(parameters["base_score"])
+    base = float(known[0] if isinstance(known, list) else known)  # a probability
+    moved = float(expit(logit([base]) + by)[0])
+    parameters["base_score"] = f"[{moved!r}]" if isinstance(known, list) else repr(moved)
+    copy = xgboost.Booster()
+    copy.load_model(bytearray(json.dumps(plain).encode()))
+    return copy
 
 
 def margins(booster: xgboost.Booster, x: Array) -> Array:

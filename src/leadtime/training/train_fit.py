@@ -82,18 +82,28 @@ def fit_all(data: FeatureSet, recipe: Recipe, journal: Path, progress: Progress 
         data, plan.watch, fraction=recipe.watch_fraction, seed=recipe.seed, progress=progress, what="reading: watch"
     )
     fitted: dict[int, Fitted] = {}
-    for m in data.horizons_min:
-        fitted[m] = _kept(journal, m) or _fit_one(journal, m, recipe, fit=fit, watch=watch, progress=progress)
-    return FittedSet(fitted=fitted, reference=_medians(fit.x))
+    longer: Fitted | None = None
+    for m in sorted(data.horizons_min, reverse=True):
+        own = _kept(journal, m) or _fit_one(journal, m, recipe, fit=fit, watch=watch, longer=longer, progress=progress)
+        fitted[m] = longer = own
+    return FittedSet(fitted=dict(sorted(fitted.items())), reference=_medians(fit.x))
 
 
-def _fit_one(journal: Path, m: int, recipe: Recipe, *, fit: Sample, watch: Sample, progress: Progress) -> Fitted:
+def _fit_one(
+    journal: Path, m: int, recipe: Recipe, *, fit: Sample, watch: Sample, longer: Fitted | None, progress: Progress
+) -> Fitted:
+    """One horizon, on top of the next longer one's trees."""
+    rows = fit.rows(m)
+    start = None if longer is None else boosters.started(longer, rows)
     done = boosters.fit(
-        fit.rows(m), watch.rows(m), recipe.settings, seed=recipe.seed, threads=recipe.threads, progress=progress,
-        what=f"fitting {m} min",
+        rows, watch.rows(m), recipe.settings, start=start, seed=recipe.seed, threads=recipe.threads,
+        progress=progress, what=f"fitting {m} min",
     )  # fmt: skip
     boosters.save(done.booster, journal / f"model-{m}.json")
-    facts = {"rounds": done.rounds, "watched": done.watched, "positives": done.positives, "rows": done.rows}
+    facts = {
+        "rounds": done.rounds, "watched": done.watched, "positives": done.positives, "rows": done.rows,
+        "base_rate": done.base_rate,
+    }  # fmt: skip
     unfinished = journal / f"fitted-{m}.unfinished"
     unfinished.write_text(json.dumps(facts), encoding="utf-8")
     unfinished.replace(journal / f"fitted-{m}.json")
