@@ -5,7 +5,10 @@ probabilities and leaves the ranking as it is. Rows reach the quantiser in chunk
 """
 
 import json
-from collections.abc import Callable, Mapping
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -115,9 +118,32 @@ class _Told(xgboost.callback.TrainingCallback):
         return False
 
 
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until the block is left.
+
+    Raised inside a callback from C they would be printed and lost, and XGBoost would take the chunk for the last one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    for one in before:
+        signal.signal(one, lambda number, _frame: came.append(number))
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, signal.SIG_DFL if handler is None else handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
 def binned(rows: Rows, settings: Settings, like: xgboost.QuantileDMatrix | None = None) -> xgboost.QuantileDMatrix:
     """Rows as XGBoost trains on them, at most 2 bytes a value; ``like``: the matrix whose bins are to be used."""
-    return xgboost.QuantileDMatrix(_Chunks(rows), max_bin=settings.max_bin, ref=like)
+    with undisturbed():
+        return xgboost.QuantileDMatrix(_Chunks(rows), max_bin=settings.max_bin, ref=like)
 
 
 def fit(

@@ -1,5 +1,6 @@
 """One horizon's trees: stopped where more do not help, equal for equal seeds, a start for the next horizon."""
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -72,3 +73,12 @@ def test_a_block_with_hardly_a_failure_is_refused() -> None:
 def test_a_setting_that_does_not_exist_is_refused() -> None:
     with pytest.raises(BadTrace, match="scale_pos_weight"):
         settings_from({"scale_pos_weight": 10})
+
+
+def test_a_stop_while_rows_are_binned_comes_after_it_and_is_not_lost() -> None:
+    reached = False
+    with pytest.raises(KeyboardInterrupt), boosters.undisturbed():
+        signal.raise_signal(signal.SIGINT)
+        reached = True
+    assert reached
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
