@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leadtime.domain.errors import LeadtimeError
 from leadtime.risk.features import Profile
 from leadtime.simulate.borg.generate import generate
 from leadtime.simulate.borg.knobs import Knobs
@@ -182,7 +183,10 @@ def main() -> None:
     given.dir.mkdir(parents=True, exist_ok=True)
     lines = []
     for one in given.setting or [setting(text) for text in DEFAULT]:
-        lines.append(measured(one, given.dir, given.profile, given.threads))
+        try:
+            lines.append(measured(one, given.dir, given.profile, given.threads))
+        except LeadtimeError as error:
+            sys.exit(f"\naccept_borg: {one.name}: {error}")
         write_json(given.dir / "table.json", {"lines": lines})
         (given.dir / "table.md").write_text(table(lines) + "\n", encoding="utf-8")
     print(json.dumps(lines, indent=2) if given.json else table(lines))
