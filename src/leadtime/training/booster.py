@@ -67,7 +67,8 @@ def settings_from(plain: Mapping[str, Any]) -> Settings:
             f"use {', '.join(sorted(names))}",
         )  # fmt: skip
     whole = {"rounds", "patience", "max_depth", "max_bin"}
-    return replace(Settings(), **{key: int(value) if key in whole else float(value) for key, value in plain.items()})
+    read: dict[str, Any] = {key: int(value) if key in whole else float(value) for key, value in plain.items()}
+    return replace(Settings(), **read)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class Fitted:
     base_rate: float
 
 
-class _Chunks(xgboost.DataIter):
+class _Chunks(xgboost.DataIter):  # type: ignore[misc] # xgboost is not read for types
     """``Rows`` in chunks, each copied out of the matrix only while it is being binned."""
 
     def __init__(self, rows: Rows) -> None:
@@ -105,7 +106,7 @@ class _Chunks(xgboost.DataIter):
         return True
 
 
-class _Told(xgboost.callback.TrainingCallback):
+class _Told(xgboost.callback.TrainingCallback):  # type: ignore[misc] # xgboost is not read for types
     """Tells the progress of each round."""
 
     def __init__(self, progress: Progress, what: str, rounds: int) -> None:

@@ -76,9 +76,14 @@ def test_a_setting_that_does_not_exist_is_refused() -> None:
 
 
 def test_a_stop_while_rows_are_binned_comes_after_it_and_is_not_lost() -> None:
-    reached = False
-    with pytest.raises(KeyboardInterrupt), boosters.undisturbed():
-        signal.raise_signal(signal.SIGINT)
-        reached = True
-    assert reached
+    reached: list[str] = []
+
+    def binning() -> None:
+        with boosters.undisturbed():
+            signal.raise_signal(signal.SIGINT)
+            reached.append("the end")
+
+    with pytest.raises(KeyboardInterrupt):
+        binning()
+    assert reached == ["the end"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
