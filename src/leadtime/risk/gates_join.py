@@ -142,7 +142,7 @@ def duplicates_dropped(read: int, dropped: int, *, cell: str) -> Gate:
 def id_overlap(collections: Mapping[str, pl.Series]) -> Gate:
     """Collections (sampled) of each cell → how many ids stand in more than one cell. Told only: the cell is a key."""
     if len(collections) < 2:
-        return not_examined("id-overlap", f"{len(collections)} cell: there is nothing to overlap with")
+        return not_examined("id-overlap", "fewer than two cells: there is nothing to overlap with")
     ids = pl.concat([one.unique().alias("id").to_frame() for one in collections.values()])
     total = ids.n_unique()
     shared = ids.group_by("id").len().filter(pl.col("len") > 1).height

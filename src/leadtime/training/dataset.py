@@ -78,6 +78,8 @@ def make_dataset(
     if rows_per_partition < 1:
         raise ValueError(f"rows_per_partition must be at least 1, not {rows_per_partition}")
     refuse_unknown(allow)
+    if isinstance(source, Path):
+        _refuse_inside(source, out)
     shards = shards_of(source, cells) if isinstance(source, Path) else _of_cells(source, cells)
     plans = plan(shards, rows_per_partition=rows_per_partition, allow=allow, progress=progress)
     with disk_errors(f"writing {out}", out):
@@ -92,6 +94,14 @@ def make_dataset(
             rebuilt={one.cell: one.why_rebuilt for one in built if one.why_rebuilt is not None},
         )  # fmt: skip
         return _judged(dataset, progress)
+
+
+def _refuse_inside(source: Path, out: Path) -> None:
+    """Windows among the shards would be taken for shards by the next run. Raises BadTrace."""
+    there, inside = source.resolve(), out.resolve()
+    if inside == there or there in inside.parents:
+        wrong = f"{out} is the folder of the shards or lies inside it"
+        raise BadTrace("borg-out-inside", f"joining {source}", wrong, "name a folder elsewhere with --out")
 
 
 def _judged(dataset: Dataset, progress: Progress) -> Dataset:

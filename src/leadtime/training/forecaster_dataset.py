@@ -64,6 +64,7 @@ def make_forecaster_dataset(
     cell or failed a gate; DependencyFailed for a full disk. Finished parts are kept in either case.
     """
     source = read_dataset(windows)
+    _refuse_same(windows, out)
     require_passed(source, doing=f"making features of {windows}", allow=allow)
     settings = Settings(
         profile=profile, horizons_min=tuple(sorted(set(horizons_min))),
@@ -83,6 +84,13 @@ def make_forecaster_dataset(
         _write_dictionary(out, profile)
         write_json(out / FORECASTER, manifest)
     return ForecasterDataset(folder=out, manifest=manifest, kept=kept)
+
+
+def _refuse_same(windows: Path, out: Path) -> None:
+    """Features beside windows would mix two data sets in one folder. Raises BadTrace."""
+    if out.resolve() == windows.resolve():
+        wrong = f"{out} is the folder of the windows"
+        raise BadTrace("borg-out-inside", f"making features of {windows}", wrong, "name another folder with --out")
 
 
 def settings_of(manifest: Mapping[str, Any]) -> Settings:

@@ -274,3 +274,12 @@ def test_a_shard_in_milliseconds_is_named(source: Path, tmp_path: Path) -> None:
 
 def test_local_runs_in_order() -> None:
     assert list(Local().results(str, [3, 1, 2])) == ["3", "1", "2"]
+
+
+def test_windows_are_not_written_among_the_shards(source: Path) -> None:
+    before = sorted(source.rglob("*"))
+    for out in (source, source / "windows"):
+        with pytest.raises(BadTrace) as refused:
+            make_dataset(source, out)
+        assert refused.value.slug == "borg-out-inside"
+    assert sorted(source.rglob("*")) == before

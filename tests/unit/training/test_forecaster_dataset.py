@@ -210,3 +210,11 @@ def test_a_cell_without_collections_or_machines_has_missing_features_instead_of_
     missing = made.manifest["missing_ratio"]
     assert missing["user_failures"] == missing["parent_age_h"] == missing["machine_cpu_pressure"] == 1
     assert missing["cell_pending"] == 0
+
+
+def test_features_are_not_written_among_the_windows(windows: Path) -> None:
+    before = sorted(windows.rglob("*"))
+    with pytest.raises(BadTrace) as refused:
+        make_forecaster_dataset(windows, windows)
+    assert refused.value.slug == "borg-out-inside"
+    assert sorted(windows.rglob("*")) == before
