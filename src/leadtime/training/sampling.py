@@ -23,6 +23,7 @@ from leadtime.training.progress import Progress, silent
 KEY = ("cell", "collection_id", "instance_index", "start_time_us", "end_time_us")
 MANIFEST = "forecaster.json"
 DICTIONARY = "features.json"
+COLUMNS = 16  # read at a time: enough to keep the reader busy
 EXCLUDED = -1  # a row without a label for this horizon
 Array = np.ndarray[Any, Any]
 
@@ -183,27 +184,59 @@ def draw(
 ) -> Sample:
     """Rows of ``block`` (a filter on key columns): all that fail within the longest horizon, the chosen rest.
 
-    ``fraction`` in (0, 1]. Memory: 4 bytes x features a kept row, and one partition's columns while it is read.
+    ``fraction`` in (0, 1]. Memory: 4 bytes x features a kept row, and some columns of one partition while it is read.
     """
-    limit = np.uint64(min(int(fraction * 2.0**64), 2**64 - 1))
-    parts: list[tuple[Array, ...]] = []
+    chosen_below = np.uint64(min(int(fraction * 2.0**64), 2**64 - 1)) if fraction < 1 else None
+    keys: list[_Keys] = []
     for number, path in enumerate(data.partitions):
-        progress(what, number, len(data.partitions), "partitions")
-        frame = data.scan(path).filter(block).with_columns(_collection().alias("_collection")).collect()
-        labels = labels_of(frame, data.horizons_min)
-        chosen = np.ones(frame.height, bool) if fraction >= 1 else key_hash(frame, seed) < limit
-        kept = ((labels == 1).any(axis=1) | chosen) & (labels != EXCLUDED).any(axis=1)
-        frame = frame.filter(pl.Series(kept, dtype=pl.Boolean))
-        parts.append((
-            matrix_of(frame, data.features), labels[kept], chosen[kept],
-            frame["_collection"].to_numpy(), frame["end_time_us"].to_numpy().astype(np.int64),
-        ))  # fmt: skip
-    progress(what, len(data.partitions), len(data.partitions), "partitions")
-    x, label, chosen, collection, end_us = (np.concatenate(column) for column in zip(*parts, strict=True))
+        progress(what, number, 2 * len(data.partitions), "partitions")
+        keys.append(_keys(data, path, block, chosen_below, seed))
+    x = np.empty((sum(len(one.labels) for one in keys), len(data.features)), np.float32)
+    at = 0
+    for number, (path, one) in enumerate(zip(data.partitions, keys, strict=True)):
+        progress(what, len(data.partitions) + number, 2 * len(data.partitions), "partitions")
+        at = _fill(x, at, data.scan(path).filter(block).select(data.features), one.kept)
+    progress(what, 2 * len(data.partitions), 2 * len(data.partitions), "partitions")
     return Sample(
-        x=x, labels=label, chosen=chosen, collection=collection, end_us=end_us,
-        horizons_min=data.horizons_min, fraction=min(1.0, fraction),
+        x=x, labels=np.concatenate([one.labels for one in keys]), chosen=np.concatenate([one.chosen for one in keys]),
+        collection=np.concatenate([one.collection for one in keys]),
+        end_us=np.concatenate([one.end_us for one in keys]), horizons_min=data.horizons_min,
+        fraction=min(1.0, fraction),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keys:
+    """What is known of a partition's rows before their features are read; all but ``kept`` of kept rows only."""
+
+    kept: pl.Series
+    labels: Array
+    chosen: Array
+    collection: Array
+    end_us: Array
+
+
+def _keys(data: FeatureSet, path: Path, block: pl.Expr, chosen_below: Any, seed: int) -> _Keys:
+    wanted = (*KEY, *(f"y_{m}" for m in data.horizons_min))
+    frame = data.scan(path).filter(block).select(*wanted, _collection().alias("_collection")).collect()
+    labels = labels_of(frame, data.horizons_min)
+    chosen = np.ones(frame.height, bool) if chosen_below is None else key_hash(frame, seed) < chosen_below
+    kept = ((labels == 1).any(axis=1) | chosen) & (labels != EXCLUDED).any(axis=1)
+    return _Keys(
+        kept=pl.Series(kept, dtype=pl.Boolean), labels=labels[kept], chosen=chosen[kept],
+        collection=frame["_collection"].to_numpy()[kept], end_us=frame["end_time_us"].to_numpy()[kept],
+    )  # fmt: skip
+
+
+def _fill(x: Array, at: int, rows: pl.LazyFrame, kept: pl.Series) -> int:
+    """Put the kept rows' features into ``x`` from row ``at`` on, COLUMNS of them at a time; returns the next row."""
+    names = rows.collect_schema().names()
+    to = at + int(kept.sum())
+    for first in range(0, len(names), COLUMNS):
+        part = rows.select(names[first : first + COLUMNS]).collect().filter(kept)
+        for offset, name in enumerate(part.columns):
+            x[at:to, first + offset] = part[name].cast(pl.Float32).fill_null(float("nan")).to_numpy()
+    return to
 
 
 def _collection() -> pl.Expr:

@@ -30,7 +30,8 @@ from leadtime.training.sampling import KEY, Array, FeatureSet, count_negatives, 
 from leadtime.training.train_fit import Recipe, batches, calibrate_all, fit_all
 from leadtime.training.train_plan import Plan, plan_for
 
-MOST_NEGATIVES = 2_000_000  # in the fit block; 64 features of them are half a gigabyte
+MOST_VALUES = 160_000_000  # of negatives in the fit block, features x rows: 0.64 GB
+MOST_NEGATIVES = 2_000_000
 MOST_WATCHED = 500_000
 PARITY_ROWS = 20_000
 CONTEXT = (
@@ -41,7 +42,7 @@ CONTEXT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainOptions:
-    """One training run. ``fraction``: share of negatives kept (None: what MOST_NEGATIVES allows); ``truth``: the
+    """One training run. ``fraction``: share of negatives kept (None: what MOST_VALUES allows); ``truth``: the
     generator's truth_rows.parquet of each cell, where there is one."""
 
     features: Path
@@ -115,8 +116,9 @@ def _resolved(data: FeatureSet, options: TrainOptions, recipe: Recipe) -> dict[s
 def recipe_for(data: FeatureSet, options: TrainOptions) -> Recipe:
     """Options resolved against the data: where the cuts lie, and the share of negatives kept."""
     plan = plan_for(data, seed=options.seed, unseen_cell=options.unseen_cell)
-    fraction = options.fraction or fraction_for(count_negatives(data, plan.fit), MOST_NEGATIVES)
-    watched = fraction_for(count_negatives(data, plan.watch), MOST_WATCHED)
+    most = min(MOST_NEGATIVES, MOST_VALUES // len(data.features))
+    fraction = options.fraction or fraction_for(count_negatives(data, plan.fit), most)
+    watched = fraction_for(count_negatives(data, plan.watch), min(MOST_WATCHED, most // 4))
     return Recipe(
         settings=options.settings, plan=plan, fraction=fraction, watch_fraction=watched, seed=options.seed,
         threads=options.threads,
