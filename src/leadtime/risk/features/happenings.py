@@ -5,19 +5,21 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from leadtime.domain.borg import AFTER_TRACE_US, TERMINAL, EventType
+from leadtime.domain.borg import AFTER_TRACE_US, TERMINAL, WINDOW_US, EventType
 from leadtime.risk.features.block import Block
 from leadtime.risk.features.lookups import Tally, tally
 from leadtime.risk.features.steps import Values, running_sum
 
 STATES = (EventType.SCHEDULE, *sorted(TERMINAL))
+LATE_US = WINDOW_US  # a run that lived for a whole window was up and working; a crash loop ends before that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happenings:
     """SCHEDULE and terminal events of the block's collections, each with the change of the number of running tasks.
 
-    ``task`` is −1 where the block has no window of it (a sibling that ran too short to leave one).
+    ``task`` is −1 where the block has no window of it (a sibling that ran too short to leave one). ``lived_us``: how
+    long the run that ended had run; −1 where nothing ended or its start is not known.
     """
 
     collection: Values
@@ -25,6 +27,7 @@ class Happenings:
     at_us: Values
     type: Values
     change: Values
+    lived_us: Values
 
 
 def happenings(block: Block) -> Happenings:
@@ -48,12 +51,18 @@ def _happenings(block: Block) -> Happenings:
         .join(codes.lazy().select("collection_id", "collection").unique(), on="collection_id", how="inner")
         .join(codes.lazy().select(*key, "task"), on=key, how="left")
         .sort(*key, "time_us", "runs", "type", maintain_order=True)
-        .with_columns(change=pl.col("runs") - pl.when(same).then(pl.col("runs").shift()).otherwise(0))
+        .with_columns(
+            change=pl.col("runs") - pl.when(same).then(pl.col("runs").shift()).otherwise(0),
+            lived_us=pl.when(same & (pl.col("runs") == 0) & (pl.col("runs").shift() == 1))
+            .then(pl.col("time_us") - pl.col("time_us").shift())
+            .otherwise(-1),
+        )
         .collect()
     )
     return Happenings(
         collection=frame["collection"].to_numpy(), task=frame["task"].fill_null(-1).to_numpy(),
         at_us=frame["time_us"].to_numpy(), type=frame["type"].to_numpy(), change=frame["change"].to_numpy(),
+        lived_us=frame["lived_us"].to_numpy(),
     )  # fmt: skip
 
 
@@ -90,6 +99,19 @@ def by_collection(block: Block, kind: EventType) -> Tally:
         )
 
     return block.once(("by_collection", kind), make)
+
+
+def late_failures(block: Block) -> Tally:
+    """FAIL events of runs that had lived for LATE_US or longer, by collection code: a crash loop adds nothing."""
+
+    def make() -> Tally:
+        seen = happenings(block)
+        kept = (seen.type == EventType.FAIL) & (seen.lived_us >= LATE_US)
+        return tally(
+            seen.collection[kept], seen.at_us[kept], groups=block.collections, asked=block.collection, now_us=block.end
+        )
+
+    return block.once("late_failures", make)
 
 
 def running_by_collection(block: Block) -> Tally:

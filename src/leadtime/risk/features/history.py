@@ -6,7 +6,7 @@ import polars as pl
 from leadtime.domain.borg import EventType
 from leadtime.risk.features.block import HOUR_US, Block
 from leadtime.risk.features.declare import Builder, Feature
-from leadtime.risk.features.happenings import by_collection, ends_by_task, failures_by_task, task_hours
+from leadtime.risk.features.happenings import by_collection, ends_by_task, failures_by_task, late_failures, task_hours
 from leadtime.risk.features.lookups import Tally, tally
 from leadtime.risk.features.steps import Values, ratio
 
@@ -24,6 +24,10 @@ def _last_failed(block: Block) -> Values:
 def _failures_per_task_hour(block: Block) -> Values:
     failed = by_collection(block, EventType.FAIL).count()
     return failed / (task_hours(block) + 1.0)
+
+
+def _late_failures_per_task_hour(block: Block) -> Values:
+    return late_failures(block).count() / (task_hours(block) + 1.0)
 
 
 def of_collection(block: Block, name: str) -> pl.Series:
@@ -180,6 +184,18 @@ FEATURES = (
         "1/h",
         "FAIL events of the collection / (hours its tasks have run together + 1)",
         _failures_per_task_hour,
+    ),
+    _task(
+        "collection_late_failures",
+        "failures",
+        "FAIL events of the collection that ended runs of 5 min or more",
+        lambda block: late_failures(block).count(),
+    ),
+    _task(
+        "collection_late_failures_per_task_h",
+        "1/h",
+        "FAIL events of the collection that ended runs of 5 min or more / (hours its tasks have run together + 1)",
+        _late_failures_per_task_hour,
     ),
     *_owner("user"),
     *_owner("name"),
