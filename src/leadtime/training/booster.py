@@ -25,28 +25,32 @@ from leadtime.training.sampling import Array, Rows
 CHUNK_ROWS = 262_144
 METRIC = "average_precision"
 WORTH_RATIO = 0.01  # least share by which a shorter horizon's own trees must raise the watched precision
+LEAVES = 50  # so many leaves at least may hold the failures there are
 FEWEST_POSITIVES = 20  # below this neither a split nor an early stop means anything
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How one horizon's model is grown; names are XGBoost's. ``patience``: rounds without a gain."""
+    """How one horizon's model is grown; names are XGBoost's. ``patience``: rounds without a gain.
 
-    rounds: int = 400
+    ``min_child_weight`` sums p(1 − p), so about the failures of a leaf: of few failures it is at most 1 / LEAVES.
+    """
+
+    rounds: int = 300
     patience: int = 40
-    eta: float = 0.05
+    eta: float = 0.06
     max_depth: int = 4
-    min_child_weight: float = 10.0
+    min_child_weight: float = 50.0
     subsample: float = 0.6
-    colsample_bytree: float = 0.5
+    colsample_bytree: float = 0.4
     gamma: float = 0.0
-    reg_lambda: float = 1.0
+    reg_lambda: float = 20.0
     reg_alpha: float = 0.0
     max_bin: int = 256
     max_delta_step: float = 0.0
 
-    def parameters(self, *, seed: int, threads: int) -> dict[str, Any]:
-        """As ``xgboost.train`` takes them."""
+    def parameters(self, *, seed: int, threads: int, positives: int) -> dict[str, Any]:
+        """As ``xgboost.train`` takes them, for rows with so many failures."""
         grown = {key: value for key, value in asdict(self).items() if key not in {"rounds", "patience"}}
         fixed = {
             "objective": "binary:logistic",
@@ -54,7 +58,8 @@ class Settings:
             "disable_default_eval_metric": 1,
             "verbosity": 0,
         }
-        return {**grown, **fixed, "seed": seed, "nthread": threads}
+        weight = min(self.min_child_weight, max(1.0, positives / LEAVES))
+        return {**grown, **fixed, "min_child_weight": weight, "seed": seed, "nthread": threads}
 
 
 def settings_from(plain: Mapping[str, Any]) -> Settings:
@@ -147,6 +152,16 @@ def binned(rows: Rows, settings: Settings, like: xgboost.QuantileDMatrix | None 
         return xgboost.QuantileDMatrix(_Chunks(rows), max_bin=settings.max_bin, ref=like)
 
 
+def _enough(train: Rows, watch: Rows, what: str) -> None:
+    """Raise BadTrace when either block has fewer than FEWEST_POSITIVES failures."""
+    for name, rows in (("training", train), ("early-stopping", watch)):
+        if rows.positives < FEWEST_POSITIVES:
+            raise BadTrace(
+                "too-few-failures", what, f"the {name} block has {rows.positives} failures in {len(rows.index)} rows",
+                f"bring at least {FEWEST_POSITIVES}: more days, more cells, or a longer horizon",
+            )  # fmt: skip
+
+
 def fit(
     train: Rows, watch: Rows, settings: Settings, *, start: xgboost.Booster | None = None, seed: int, threads: int = 2,
     progress: Progress = silent, what: str = "fitting",
@@ -160,12 +175,7 @@ def fit(
     Equal rows, settings, seed and thread count give equal trees. Raises BadTrace when either block has fewer than
     FEWEST_POSITIVES failures.
     """
-    for name, rows in (("training", train), ("early-stopping", watch)):
-        if rows.positives < FEWEST_POSITIVES:
-            raise BadTrace(
-                "too-few-failures", what, f"the {name} block has {rows.positives} failures in {len(rows.index)} rows",
-                f"bring at least {FEWEST_POSITIVES}: more days, more cells, or a longer horizon",
-            )  # fmt: skip
+    _enough(train, watch, what)
     matrix = binned(train, settings)
     watched = binned(watch, settings, like=matrix)
 
@@ -178,8 +188,9 @@ def fit(
         rounds=settings.patience, metric_name=METRIC, data_name="watch", maximize=True, save_best=True,
         min_delta=WORTH_RATIO * before,
     )  # fmt: skip
+    parameters = settings.parameters(seed=seed, threads=threads, positives=train.positives)
     booster = xgboost.train(
-        settings.parameters(seed=seed, threads=threads), matrix, settings.rounds, evals=[(watched, "watch")],
+        parameters, matrix, settings.rounds, evals=[(watched, "watch")],
         custom_metric=measure, verbose_eval=False, xgb_model=start,
         callbacks=[stop, _Told(progress, what, settings.rounds)],
     )  # fmt: skip
