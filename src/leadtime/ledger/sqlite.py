@@ -113,9 +113,10 @@ class SqliteLedger:
         self._connection.commit()
 
     def close(self) -> None:
-        """Fold the log into the file and let go of it; a second call does nothing."""
+        """Fold the log into the file and let go of it; a second call does nothing. What is not committed is dropped."""
         if self._connection.closed:
             return
+        self._connection.rollback()  # stopped in the middle of a write, the connection asks for it before anything else
         # A reader that still holds the file keeps it in write-ahead mode; then the last one to close tidies up.
         with suppress(sa.exc.OperationalError):
             self._connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -4,6 +4,7 @@ import sqlite3
 from datetime import timedelta
 
 import pytest
+import sqlalchemy
 
 from leadtime.domain.errors import BadLedger
 from leadtime.ledger.reader import LedgerReader
@@ -157,6 +158,21 @@ def test_the_same_tick_twice_is_refused_and_the_first_kept(path, build_tick):
         ledger.append(build_tick(as_of=build_tick().as_of + timedelta(minutes=1)))
     with LedgerReader(path) as reader:
         assert [tick["assessments"][0]["demand"] for tick in reader.ticks()] == [576.0, 576.0]
+
+
+def test_a_ledger_stopped_in_the_middle_of_a_write_closes_and_keeps_what_was_committed(path, build_tick):
+    ledger = SqliteLedger.create(path, META)
+    ledger.append(build_tick())
+    connection = ledger._connection.connection.dbapi_connection
+    connection.set_progress_handler(lambda: (_ for _ in ()).throw(KeyboardInterrupt), 1)
+    with pytest.raises((sqlalchemy.exc.OperationalError, KeyboardInterrupt)):
+        ledger.append(build_tick(as_of=build_tick().as_of + timedelta(minutes=1)))
+    ledger._connection.invalidate()  # as SQLAlchemy does when Ctrl-C or SIGTERM arrives inside a call
+
+    ledger.close()
+
+    with LedgerReader(path) as reader:
+        assert len(reader.tick_times()) == 1
 
 
 def test_a_ledger_can_be_gone_on_with(written, build_tick):
