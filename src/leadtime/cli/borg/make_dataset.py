@@ -66,8 +66,8 @@ def make_dataset(
     places, console = workspace(os.environ), stderr()
     with shown(console) as progress:
         dataset = make(
-            source or places.data, out or places.windows, cells=_names(cells), rows_per_partition=rows_per_partition,
-            executor=_executor(executor, workers, ray_address), allow=frozenset(allow or ()), progress=progress,
+            source or places.data, out or places.windows, cells=names_in(cells), rows_per_partition=rows_per_partition,
+            executor=executor_of(executor, workers, ray_address), allow=frozenset(allow or ()), progress=progress,
         )  # fmt: skip
     if out is None and os.environ.get(WORKSPACE):
         _keep(places, dataset, rows_per_partition)
@@ -93,7 +93,7 @@ def _keep(places: "Workspace", dataset: "Dataset", rows_per_partition: int) -> N
     keep_settings(places, "make-dataset", settings)
 
 
-def _names(cells: str | None) -> tuple[str, ...] | None:
+def names_in(cells: str | None) -> tuple[str, ...] | None:
     """``b,c`` → names; None for all. Raises typer.BadParameter for an empty list."""
     if cells is None:
         return None
@@ -103,7 +103,7 @@ def _names(cells: str | None) -> tuple[str, ...] | None:
     return names
 
 
-def _executor(where: Where, workers: int, ray_address: str | None) -> "Executor":
+def executor_of(where: Where, workers: int, ray_address: str | None) -> "Executor":
     from leadtime.training.executor import Local, Processes
 
     if ray_address is not None and where is not Where.RAY:

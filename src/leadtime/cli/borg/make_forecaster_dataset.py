@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leadtime.cli.borg.make_dataset import Where, _executor, _names
+from leadtime.cli.borg.make_dataset import Where, executor_of, names_in
 from leadtime.cli.options import parse_duration, parse_folder
 from leadtime.training.workspace import Track
 
@@ -66,9 +66,9 @@ def make_forecaster_dataset(
     with shown(console) as progress:
         made = make(
             source or places.windows, out or places.features(feature_profile), profile=Profile(feature_profile.value),
-            cells=_names(cells), horizons_min=_minutes(horizons), failure_types=_event_types(failure_types),
+            cells=names_in(cells), horizons_min=_minutes(horizons), failure_types=_event_types(failure_types),
             delay_us=0 if delay is None else int(delay.total_seconds()) * 1_000_000, allow=tuple(allow or ()),
-            executor=_executor(executor, workers, ray_address), progress=progress,
+            executor=executor_of(executor, workers, ray_address), progress=progress,
         )  # fmt: skip
     if out is None:
         _keep(places, feature_profile, made)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = (
     "\b\nExamples:\n  leadtime borg score models/advanced/may features --out scores.parquet\n"
-    "  tail -f windows.ndjson | leadtime borg score models/advanced/may - --drivers 3"
+    "  leadtime borg score models/advanced/may - --drivers 3"
 )
 STREAM = "-"
 
