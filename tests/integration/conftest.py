@@ -5,7 +5,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from page_in_chromium import CHROMIUM_ARGS
 
 from leadtime.cli.simulated_policy import simulated_policy
 from leadtime.domain.time_window import rfc3339
@@ -175,3 +176,13 @@ def replay_again(
 def replay_folder(replay_again: Callable[..., Path]) -> Path:
     """What the replay of the synthetic series wrote, seed 0."""
     return replay_again()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Any]:
+    """Chromium without a window, one for each file of tests."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
+        yield opened
+        opened.close()

@@ -4,10 +4,9 @@ import json
 import socket
 import subprocess
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
+import cluster_history as day
 import httpx2
 import polars as pl
 import pytest
@@ -19,11 +18,6 @@ from leadtime.training.dataset import make_dataset
 from leadtime.training.import_prometheus import ImportRequest, import_prometheus
 
 pytestmark = pytest.mark.slow
-_SPEC = spec_from_file_location("cluster_history", Path(__file__).with_name("cluster_history.py"))
-assert _SPEC is not None
-assert _SPEC.loader is not None
-day: Any = module_from_spec(_SPEC)
-_SPEC.loader.exec_module(day)
 LEAKY = Owner(namespace="shop", kind="Deployment", name="leaky").collection_id
 
 

@@ -3,39 +3,21 @@
 import importlib.util
 import re
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
-import uvicorn
+from page_in_chromium import EVERYWHERE, looking, needs_vendor, phone, serving, wide
 
-from leadtime.dashboard.app import create_app, vendor_files
-from leadtime.dashboard.serve import listen
-from leadtime.ledger.records import LedgerMeta
+from leadtime.dashboard.app import create_app
 from leadtime.ledger.sqlite import SqliteLedger
-from leadtime.policy import Policy
-from leadtime.simulate.demand_trace import DemandTrace
-from leadtime.simulate.scenario import load
-from leadtime.simulate.worlds import Replay, begun, play_loop, prepare
-from leadtime.testing.usage_scorer import UsageScorer
 
 pytestmark = pytest.mark.browser
 playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 SYNTHETIC = Path(__file__).parents[1] / "unit" / "dashboard" / "synthetic_ledger.py"
-CHROMIUM_ARGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 NUMERIC_TRACKS = 7
 FACTS = (
     "Prediction pays here",  # the verdict
@@ -55,7 +37,6 @@ DRAWER_PARTS = (
     "Way back",
     "What came of it",
 )
-needs_vendor = pytest.mark.skipif(not vendor_files(), reason="npm was absent at build: htmx and uPlot are not there")
 
 
 @pytest.fixture(scope="session")
@@ -71,21 +52,6 @@ def drawn() -> ModuleType:
     return sys.modules[SYNTHETIC.stem]
 
 
-@contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """The application on a free port, in a thread, until the block ends."""
-    listener = listen(0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(timeout=10)
-        listener.close()
-
-
 @pytest.fixture(scope="module")
 def ledger(drawn: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return drawn.write_ledger(tmp_path_factory.mktemp("page") / "recurring.sqlite")
@@ -97,49 +63,8 @@ def site(ledger: Path) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Any]:
-    with playwright_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
-        yield opened
-        opened.close()
-
-
-@contextmanager
-def looking(browser: Any, site: str, **options: Any) -> Iterator[Any]:
-    """A page whose console and requests are watched: any complaint, and any call elsewhere, fails the test."""
-    context = browser.new_context(reduced_motion="reduce", **options)
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda m: complaints.append(m.text) if m.type in {"error", "warning"} else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda r: None if r.url.startswith(site) else complaints.append(f"asked elsewhere: {r.url}"))
-    page.on("response", lambda r: complaints.append(f"{r.status} {r.url}") if r.status >= 400 else None)
-    try:
-        yield page
-        assert complaints == []
-    finally:
-        context.close()
-
-
-def wide(**more: Any) -> dict[str, Any]:
-    return {"viewport": {"width": 1280, "height": 800}, **more}
-
-
-def phone(**more: Any) -> dict[str, Any]:
-    return {"viewport": {"width": 390, "height": 844}, **more}
-
-
 def wait_for_charts(page: Any) -> None:
     playwright_api.expect(page.locator(".uplot canvas")).to_have_count(NUMERIC_TRACKS)
-
-
-EVERYWHERE = [
-    pytest.param(size(color_scheme=scheme, java_script_enabled=scripts), id=f"{name}, {scheme}, {word}")
-    for name, size in (("1280 px", wide), ("390 px", phone))
-    for scheme in ("light", "dark")
-    for scripts, word in ((True, "scripts"), (False, "no scripts"))
-]
 
 
 @pytest.mark.parametrize("options", EVERYWHERE)
@@ -351,74 +276,6 @@ def test_without_the_vendor_files_the_page_still_plays(browser, ledger, monkeypa
         playwright_api.expect(first).to_have_text("03:00–04:15")
         first.click()
         playwright_api.expect(page.locator("#drawer")).to_contain_text("What came of it")
-
-
-# --- risk ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def risky(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve hours of a small service whose pods fail, under a model that reads their usage."""
-    scenario = load("gpu-failures")
-    failures = scenario.failures.model_copy(update={"base_rate": 0.05})  # type: ignore[union-attr]
-    policy = Policy.model_validate({"actuation": {"stage": "hpa_floor"}, "risk": {"spare_replicas_per_day": 2}})
-    begins_s, hour_s = 1_772_409_600, 3600
-    demand = DemandTrace(start_s=begins_s, rps=np.full(13 * hour_s // 15, 6.4))
-    prepared = prepare(
-        Replay(
-            scenario=scenario.model_copy(update={"failures": failures}), demand={"serving/api": demand}, seed=4,
-            policy=policy, scored_from_s=begins_s + hour_s, end_s=begins_s + 13 * hour_s,
-        ),
-        lambda _what, _share: None,
-    )  # fmt: skip
-    meta = LedgerMeta(
-        kind="replay", scenario="gpu-failures", seed=4, policy_hash=policy.hash, workloads=("serving/api",)
-    )
-    path = tmp_path_factory.mktemp("page") / "risky.sqlite"
-    with SqliteLedger.create(path, meta) as ledger:
-        play_loop(
-            prepared, begun(prepared, 1), UsageScorer(base_rate=0.05, intercept=-8.0),
-            lambda result: ledger.append(result.tick), lambda _what, _share: None, until_s=begins_s + 13 * hour_s,
-        )  # fmt: skip
-    return path
-
-
-@pytest.mark.parametrize("options", EVERYWHERE)
-def test_the_risk_part_tells_each_alert_what_was_done_and_what_came_of_it(browser, risky, options):
-    with serving(create_app({"risky": risky}, live=False)) as url, looking(browser, url, **options) as page:
-        page.goto(f"{url}/ledgers/risky")
-        part = page.locator("#risk")
-        text = part.inner_text()
-        for words in (
-            "hits: failed in time",
-            "false alarms",
-            "failures missed",
-            "base rate 5 %",
-            "drivers: cpu_ratio_mean",
-        ):
-            assert words in text
-        for words in ("no scale-down", "no new placement", "a spare replica", "RiskBudget"):
-            assert words in text
-        assert re.search(r"✓ failed at \d\d:\d\d", text)
-        assert part.locator("table.alerts tbody tr").count() == int(part.locator(".counts dd").first.inner_text())
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-@needs_vendor
-def test_an_alerts_decision_opens_in_the_drawer(browser, risky):
-    with serving(create_app({"risky": risky}, live=False)) as url, looking(browser, url, **wide()) as page:
-        page.goto(f"{url}/ledgers/risky")
-        page.locator("#risk a[data-decision]").first.click()
-        playwright_api.expect(page.locator("#drawer")).to_be_visible()
-        playwright_api.expect(page.locator("#drawer")).to_contain_text("probability")
-
-
-def test_the_clock_hides_alerts_that_come_later(browser, risky):
-    with serving(create_app({"risky": risky}, live=False)) as url, looking(browser, url, **wide()) as page:
-        page.goto(f"{url}/ledgers/risky?now=2026-03-02T01:30:00Z")
-        playwright_api.expect(page.locator("#risk")).to_contain_text(
-            "No pod was at risk in this record up to the clock"
-        )
 
 
 def test_without_a_model_the_risk_part_says_so(browser, site):

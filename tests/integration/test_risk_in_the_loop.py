@@ -1,35 +1,11 @@
 """A failure model in the loop: what it saves beside its placebo and perfect knowledge, and what it may cost."""
 
-import numpy as np
 import pytest
 
-from leadtime.policy import Policy
-from leadtime.simulate.demand_trace import DemandTrace
 from leadtime.simulate.report_fields import rounded
 from leadtime.simulate.risk_study import as_json, study
-from leadtime.simulate.scenario import load
-from leadtime.simulate.worlds import Prepared, Replay, prepare
+from leadtime.testing.risk_world import prepared
 from leadtime.testing.usage_scorer import UsageScorer
-
-T0 = 1_772_409_600
-HOUR_S, DAY_S = 3600, 86_400
-TICKS = {"loop": {"tick_s": 300, "stale_after_s": 300}, "queue": {"growth_window_s": 600}}
-
-
-def prepared(hours: int, *, base_rate: float = 0.02, seed: int = 1, **risk: object) -> Prepared:
-    """A service on two pods at 64 % of their capacity, after six hours of warm-up; ticks every five minutes."""
-    scenario = load("gpu-failures")
-    failures = scenario.failures.model_copy(update={"base_rate": base_rate})
-    policy = Policy.model_validate({"actuation": {"stage": "hpa_floor"}, "risk": risk, **TICKS})
-    end_s = T0 + (6 + hours) * HOUR_S
-    return prepare(
-        Replay(
-            scenario=scenario.model_copy(update={"failures": failures}), seed=seed, policy=policy,
-            demand={"serving/api": DemandTrace(start_s=T0, rps=np.full((end_s - T0) // 15, 6.4))},
-            scored_from_s=T0 + 6 * HOUR_S, end_s=end_s,
-        ),
-        lambda _what, _share: None,
-    )  # fmt: skip
 
 
 @pytest.mark.slow

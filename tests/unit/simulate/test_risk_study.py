@@ -8,33 +8,11 @@ import pytest
 
 from leadtime.domain.risk import RiskScore
 from leadtime.domain.time_window import from_epoch
-from leadtime.policy import Policy
-from leadtime.simulate.demand_trace import DemandTrace
 from leadtime.simulate.risk_scorers import PlaceboScorer
 from leadtime.simulate.risk_study import RiskStudy, Trial, difference, sentence
-from leadtime.simulate.scenario import load
 from leadtime.simulate.usage_source import SimulatedUsage
-from leadtime.simulate.worlds import Prepared, Replay, begun, prepare
-
-T0 = 1_772_409_600
-HOUR_S, DAY_S = 3600, 86_400
-TICKS = {"loop": {"tick_s": 300, "stale_after_s": 300}, "queue": {"growth_window_s": 600}}
-
-
-def prepared(hours: int, *, base_rate: float = 0.02, seed: int = 1, **risk: object) -> Prepared:
-    """A service on two pods at 64 % of their capacity, after six hours of warm-up; ticks every five minutes."""
-    scenario = load("gpu-failures")
-    failures = scenario.failures.model_copy(update={"base_rate": base_rate})
-    policy = Policy.model_validate({"actuation": {"stage": "hpa_floor"}, "risk": risk, **TICKS})
-    end_s = T0 + (6 + hours) * HOUR_S
-    return prepare(
-        Replay(
-            scenario=scenario.model_copy(update={"failures": failures}), seed=seed, policy=policy,
-            demand={"serving/api": DemandTrace(start_s=T0, rps=np.full((end_s - T0) // 15, 6.4))},
-            scored_from_s=T0 + 6 * HOUR_S, end_s=end_s,
-        ),
-        lambda _what, _share: None,
-    )  # fmt: skip
+from leadtime.simulate.worlds import begun
+from leadtime.testing.risk_world import HOUR_S, T0, prepared
 
 
 def trial(world: str, seed: int, lost: float, **more: int) -> Trial:

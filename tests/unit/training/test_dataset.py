@@ -2,9 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -15,29 +14,12 @@ from leadtime.domain.errors import BadTrace, DependencyFailed
 from leadtime.risk.asof import join_partition
 from leadtime.risk.windows import WINDOW_SCHEMA
 from leadtime.sources.borg.canonical import schema_of
+from leadtime.testing.stops_after import StopsAfter
 from leadtime.training.dataset import Dataset, make_dataset, read_dataset
 from leadtime.training.executor import Local, Processes
 
-J = TypeVar("J")
-R = TypeVar("R")
 STEP_US = 5 * MINUTE_US
 UNTIL_US = 40 * STEP_US
-
-
-class StopsAfter:
-    """Local, but the run is stopped (as by Ctrl-C) after ``jobs`` finished jobs in all."""
-
-    name = "stopped"
-
-    def __init__(self, jobs: int) -> None:
-        self._left = jobs
-
-    def results(self, work: Callable[[J], R], jobs: Sequence[J]) -> Iterator[R]:
-        for job in jobs:
-            if self._left == 0:
-                raise KeyboardInterrupt
-            self._left -= 1
-            yield work(job)
 
 
 def tables(seed: int, collections: int = 12, tasks: int = 3) -> dict[str, pl.DataFrame]:

@@ -2,10 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import polars as pl
 import pytest
@@ -15,31 +13,14 @@ from leadtime.domain.errors import BadTrace
 from leadtime.risk.features import BESIDE, KEY, OUTCOME, Profile, features_of
 from leadtime.risk.labels import labels
 from leadtime.testing.borg_trace import small_trace
+from leadtime.testing.stops_after import StopsAfter
 from leadtime.training import forecaster_part
 from leadtime.training.dataset import make_dataset
 from leadtime.training.executor import Local
 from leadtime.training.forecaster_dataset import make_forecaster_dataset, read_forecaster
 
-J = TypeVar("J")
-R = TypeVar("R")
 ALLOW = ("enum-proof", "null-rate")  # a trace this small proves nothing
 HORIZONS = (5, 15, 60)
-
-
-class StopsAfter:
-    """Local, but stopped (as by Ctrl-C) after ``jobs`` finished jobs."""
-
-    name = "stopped"
-
-    def __init__(self, jobs: int) -> None:
-        self._left = jobs
-
-    def results(self, work: Callable[[J], R], jobs: Sequence[J]) -> Iterator[R]:
-        for job in jobs:
-            if self._left == 0:
-                raise KeyboardInterrupt
-            self._left -= 1
-            yield work(job)
 
 
 @pytest.fixture(scope="module")
