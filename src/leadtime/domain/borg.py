@@ -5,7 +5,7 @@ these tables. Facts: google/cluster-data, ``clusterdata_trace_format_v3.proto`` 
 microseconds since 600 s before the trace starts. Windows are half-open: [start_time_us, end_time_us).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
@@ -155,7 +155,7 @@ INSTANCE_USAGE = (
         path="tail_cpu_usage_distribution",
     ),
 )  # empty lists are null; 11 values (0, 10, … 100 %) and 9 values (91 … 99 %), any other length is rejected
-INSTANCE_EVENTS = (
+_OF_ANY_EVENT = (
     _int("time_us", path="time"),
     _int("type", "Int8"),
     _int("collection_id"),
@@ -164,6 +164,9 @@ INSTANCE_EVENTS = (
     _int("collection_type", "Int8"),
     _int("priority", "Int32"),
     _int("alloc_collection_id"),
+)
+INSTANCE_EVENTS = (
+    *_OF_ANY_EVENT,
     _int("instance_index", "Int32"),
     _int("machine_id", omitted=Omitted.NULL),
     _int("alloc_instance_index", "Int32"),
@@ -171,14 +174,7 @@ INSTANCE_EVENTS = (
     _real("request_memory", Omitted.KEPT, path="resource_request.memory"),
 )
 COLLECTION_EVENTS = (
-    _int("time_us", path="time"),
-    _int("type", "Int8"),
-    _int("collection_id"),
-    _int("scheduling_class", "Int8"),
-    _int("missing_type", "Int8"),
-    _int("collection_type", "Int8"),
-    _int("priority", "Int32"),
-    _int("alloc_collection_id"),
+    *_OF_ANY_EVENT,
     _text("user"),
     _text("collection_name"),
     _text("collection_logical_name"),
@@ -220,6 +216,6 @@ class Dialect(StrEnum):
     V2 = "v2"  # 2011: CSV.gz without a header, 13- and 20-column tables
 
 
-def tier_of(priority: int) -> Tier:
-    """The tier of a priority (0–450)."""
-    return max((tier for tier in Tier if priority >= TIER_FROM[tier]), default=Tier.FREE)
+def primary_horizon_min(horizons_min: Collection[int]) -> int:
+    """The horizon (minutes) that ``risk_score`` means: PRIMARY_HORIZON_MIN where it is there, else the shortest."""
+    return PRIMARY_HORIZON_MIN if PRIMARY_HORIZON_MIN in horizons_min else min(horizons_min)

@@ -119,11 +119,6 @@ def monotone_across_horizons(probabilities: Mapping[int, npt.ArrayLike]) -> Mono
     return Monotone(dict(zip(horizons, fixed, strict=True)), changed)
 
 
-def intercept_shift(mean_p: float, base_rate: float) -> float:
-    """Log-odds to add so that a mean probability near ``mean_p`` becomes ``base_rate`` (exact for a constant p)."""
-    return float(logit(np.asarray([base_rate]))[0] - logit(np.asarray([mean_p]))[0])
-
-
 def logit(p: npt.ArrayLike) -> Array:
     """Log-odds of p, held away from 0 and 1 by SMALLEST."""
     clipped = np.clip(np.asarray(p, dtype=np.float64), SMALLEST, 1 - SMALLEST)

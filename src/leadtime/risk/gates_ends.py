@@ -5,7 +5,15 @@ from typing import Any
 
 import polars as pl
 
-from leadtime.domain.borg import HORIZONS_MIN, MINUTE_US, PRIMARY_HORIZON_MIN, TERMINAL, WINDOW_US, EventType
+from leadtime.domain.borg import (
+    HORIZONS_MIN,
+    MINUTE_US,
+    PRIMARY_HORIZON_MIN,
+    TERMINAL,
+    WINDOW_US,
+    EventType,
+    primary_horizon_min,
+)
 from leadtime.risk.gates import Gate, Standing, at_least, at_most, not_examined, reported, written
 from leadtime.risk.gates_tally import INSTANCE
 from leadtime.risk.labels import DEFAULT_FAILURES, labels
@@ -152,7 +160,8 @@ def positive_rates(labelled: pl.DataFrame, *, cell: str, horizons: Sequence[int]
     for horizon in horizons:
         y = labelled[f"y_{horizon}"].drop_nulls()
         figures[str(horizon)] = {"rows": y.len(), "positives": int(y.sum()), "ratio": float(y.mean() or 0.0)}  # type: ignore[arg-type]
-    primary = figures[str(PRIMARY_HORIZON_MIN if PRIMARY_HORIZON_MIN in horizons else horizons[0])]
+    minutes = primary_horizon_min(horizons)
+    primary = figures[str(minutes)]
     longest = figures[str(max(horizons))]
     if longest["positives"] == 0 and longest["rows"] < ENOUGH_ROWS:
         reason = f"no failure among {longest['rows']:,} rows, too few to say more"
@@ -166,7 +175,7 @@ def positive_rates(labelled: pl.DataFrame, *, cell: str, horizons: Sequence[int]
         )  # fmt: skip
     return at_most(
         name, primary["ratio"], TOO_MANY, where=cell, figures=figures,
-        sentence=f"{said} (of {primary['rows']:,} rows at {PRIMARY_HORIZON_MIN} min)",
+        sentence=f"{said} (of {primary['rows']:,} rows at {minutes} min)",
         cure="real cells have 0.03–0.25 %: the failure types, or the rows, are not what they seem",
     )  # fmt: skip
 

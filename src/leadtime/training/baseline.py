@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leadtime.domain.borg import PRIMARY_HORIZON_MIN
+from leadtime.domain.borg import primary_horizon_min
 from leadtime.domain.errors import BadTrace
 from leadtime.risk import floors, splits
 from leadtime.risk.calibration import monotone_across_horizons
@@ -69,7 +69,7 @@ def train_baseline(options: BaselineOptions, progress: Progress = silent) -> dic
     plan = plan_for(data, seed=options.seed, unseen_cell=options.unseen_cell)
     fraction = options.fraction or fraction_for(count_negatives(data, plan.learnt), options.most_negatives)
     sample = draw(data, plan.learnt, fraction=fraction, seed=options.seed, progress=progress, what="reading")
-    primary = PRIMARY_HORIZON_MIN if PRIMARY_HORIZON_MIN in data.horizons_min else data.horizons_min[0]
+    primary = primary_horizon_min(data.horizons_min)
     model = baseline_fit.fit(data, plan, sample, primary_min=primary, seed=options.seed, progress=progress)
     settings = _settings(options, data, plan, fraction)
     scratch = options.out / SCRATCH

@@ -257,9 +257,3 @@ def gains(booster: xgboost.Booster, features: tuple[str, ...]) -> dict[str, floa
     whole = sum(total.values()) or 1.0
     named = {features[int(name[1:])]: float(value) / whole for name, value in total.items()}
     return dict(sorted(named.items(), key=lambda item: (-item[1], item[0])))
-
-
-def tree_count(path: Path) -> int:
-    """Trees in a saved model."""
-    learner = json.loads(path.read_text(encoding="utf-8"))["learner"]
-    return int(learner["gradient_booster"]["model"]["gbtree_model_param"]["num_trees"])

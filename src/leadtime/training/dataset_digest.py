@@ -33,7 +33,7 @@ def digest(frame: pl.DataFrame) -> int:
     for place, name in enumerate(sorted(frame.columns)):
         weight = np.uint64((GOLDEN * (2 * place + 1) ^ _M2) & MASK | 1)
         total += _bits(frame[name]) * weight
-    return int(np.add.reduce(_mixed(total), dtype=np.uint64))
+    return int(np.add.reduce(mixed(total), dtype=np.uint64))
 
 
 def combined(parts: Sequence[int]) -> int:
@@ -45,7 +45,8 @@ def _u64(value: int) -> pl.Expr:
     return pl.lit(value, dtype=pl.UInt64)
 
 
-def _mixed(values: U64) -> U64:
+def mixed(values: U64) -> U64:
+    """SplitMix64 of each value."""
     values = values + np.uint64(GOLDEN)
     for factor, shift in ((_M1, 30), (_M2, 27)):
         values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)

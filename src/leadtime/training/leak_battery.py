@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leadtime.domain.borg import PRIMARY_HORIZON_MIN
+from leadtime.domain.borg import primary_horizon_min
 from leadtime.domain.errors import BadTrace
 from leadtime.risk.features import BESIDE, KEY, OUTCOME, empty_context, features_of
 from leadtime.risk.leaks import Finding, Probe, Tables, hashes_upto, moved_by_the_future
@@ -89,7 +89,7 @@ def run_battery(
 
 def _horizon(there: Sequence[int], wanted: int | None) -> int:
     if wanted is None:
-        return PRIMARY_HORIZON_MIN if PRIMARY_HORIZON_MIN in there else min(there)
+        return primary_horizon_min(there)
     if wanted not in there:
         raise BadTrace(
             "features-no-horizon", "examining features", f"there are no labels for {wanted} min",

@@ -18,6 +18,7 @@ import polars as pl
 from leadtime.domain.borg import MINUTE_US
 from leadtime.domain.errors import BadTrace
 from leadtime.risk.splits import unit_hash
+from leadtime.training.dataset_digest import mixed
 from leadtime.training.progress import Progress, silent
 
 KEY = ("cell", "collection_id", "instance_index", "start_time_us", "end_time_us")
@@ -140,17 +141,10 @@ def key_hash(frame: pl.DataFrame, seed: int) -> Array:
     """
     names = frame["cell"].cast(pl.String)
     cells = {cell: int.from_bytes(hashlib.sha256(cell.encode()).digest()[:8], "little") for cell in names.unique()}
-    state = _mix(names.replace_strict(cells, return_dtype=pl.UInt64).to_numpy() ^ np.uint64(seed % 2**64))
+    state = mixed(names.replace_strict(cells, return_dtype=pl.UInt64).to_numpy() ^ np.uint64(seed % 2**64))
     for name in KEY[1:]:
-        state = _mix(state ^ frame[name].cast(pl.Int64).to_numpy().view(np.uint64))
+        state = mixed(state ^ frame[name].cast(pl.Int64).to_numpy().view(np.uint64))
     return state
-
-
-def _mix(z: Array) -> Array:
-    z = z + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 def labels_of(frame: pl.DataFrame, horizons_min: Sequence[int]) -> Array:

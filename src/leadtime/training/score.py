@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leadtime.domain.borg import PRIMARY_HORIZON_MIN
+from leadtime.domain.borg import primary_horizon_min
 from leadtime.domain.errors import BadTrace
 from leadtime.sources.risk_model import OnnxRiskModel
 from leadtime.training.manifest import disk_errors, staged_beside
@@ -43,11 +43,6 @@ def sources_of(path: Path) -> tuple[Path, ...]:
     return found
 
 
-def primary_of(model: OnnxRiskModel) -> int:
-    """The horizon (minutes) ``risk_score`` means."""
-    return PRIMARY_HORIZON_MIN if PRIMARY_HORIZON_MIN in model.horizons_min else model.horizons_min[0]
-
-
 def score_files(
     model: OnnxRiskModel, paths: Iterable[Path], out: Path, *, one_at_a_time: bool = False, progress: Progress = silent
 ) -> Scored:
@@ -57,13 +52,13 @@ def score_files(
     when it is finished. Raises BadTrace naming a feature the rows lack.
     """
     parts: list[pl.DataFrame] = []
-    rows = 0
+    rows, primary = 0, primary_horizon_min(model.horizons_min)
     for path in paths:
         frame = _read(path, model)
         for at in range(0, max(frame.height, 1), BATCH_ROWS):
             part = frame.slice(at, BATCH_ROWS)
             x = matrix_of(part, model.features)
-            parts.append(_with_scores(part, singly(model, x) if one_at_a_time else model.scores(x), primary_of(model)))
+            parts.append(_with_scores(part, singly(model, x) if one_at_a_time else model.scores(x), primary))
             rows += part.height
             progress("scoring", rows, None)
     whole = pl.concat(parts)
@@ -73,7 +68,7 @@ def score_files(
         whole.write_parquet(staged)
         staged.replace(out)
     highest = float(whole["risk_score"].max() or 0.0) if rows else 0.0  # type: ignore[arg-type]
-    return Scored(rows=rows, highest=highest, base_rate=model.base_rates[primary_of(model)])
+    return Scored(rows=rows, highest=highest, base_rate=model.base_rates[primary])
 
 
 def singly(model: OnnxRiskModel, x: Array) -> dict[int, Array]:
@@ -88,7 +83,7 @@ def score_lines(model: OnnxRiskModel, lines: Iterable[str], *, drivers: int = 0)
     ``drivers``: how many leading features to name (occlusion against the training medians). Raises BadTrace naming the
     line when it is no JSON object, knows none of the model's features, or holds something else than a number.
     """
-    primary = primary_of(model)
+    primary = primary_horizon_min(model.horizons_min)
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -114,7 +109,7 @@ def score_stream(model: OnnxRiskModel, lines: Iterable[str], out: Path, *, drive
                 file.write(json.dumps(record) + "\n")
                 file.flush()
                 rows, highest = rows + 1, max(highest, record["risk_score"])
-    return Scored(rows=rows, highest=highest, base_rate=model.base_rates[primary_of(model)])
+    return Scored(rows=rows, highest=highest, base_rate=model.base_rates[primary_horizon_min(model.horizons_min)])
 
 
 def _row(model: OnnxRiskModel, number: int, line: str) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from leadtime.domain.borg import PRIMARY_HORIZON_MIN
+from leadtime.domain.borg import primary_horizon_min
 from leadtime.domain.errors import BadTrace
 from leadtime.risk.calibration import monotone_across_horizons
 from leadtime.training import booster as boosters
@@ -84,7 +84,7 @@ def train(options: TrainOptions, progress: Progress = silent) -> Trained:
         calibrated = calibrate_all(data, recipe, fitted, progress)
         predictions, changed_ratio = predict(data, recipe.plan, calibrated.model, progress)
         metrics = evaluate(
-            predictions, horizons_min=data.horizons_min, primary_min=primary_of(data.horizons_min),
+            predictions, horizons_min=data.horizons_min, primary_min=primary_horizon_min(data.horizons_min),
             truth=pl.scan_parquet(list(options.truth)) if options.truth else None,
             alerts_per_day=options.alerts_per_day, seed=options.seed,
         )  # fmt: skip
@@ -142,7 +142,7 @@ def predict(
         progress("scoring the last block", rows, None)
     if not parts:
         raise BadTrace("too-short-to-split", f"testing on {data.folder}", "the last block is empty", "bring more hours")
-    primary = primary_of(data.horizons_min)
+    primary = primary_horizon_min(data.horizons_min)
     whole = pl.concat(parts).with_columns(pl.col(f"risk_{primary}").alias("risk_score"))
     return whole, raised / rows
 
@@ -161,7 +161,7 @@ def refuse_alarms(metrics: Mapping[str, Any], allow: tuple[str, ...], name: str)
 
 def explainer(data: FeatureSet, model: RiskBoosters, *, most: int = 3) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Alert rows → key and ``reasons``: the ``most`` features with the largest TreeSHAP values, in log-odds."""
-    primary = primary_of(data.horizons_min)
+    primary = primary_horizon_min(data.horizons_min)
 
     def explain(alerts: pl.DataFrame) -> pl.DataFrame:
         wanted = alerts.select(KEY).lazy()
@@ -183,11 +183,6 @@ def reasons_of(features: Sequence[str], row: Array, parts: Array, most: int) -> 
     order = np.argsort(-np.abs(parts), kind="stable")[:most]
     known = (f"{features[j]} {'–' if np.isnan(row[j]) else format(row[j], '.4g')} ({parts[j]:+.2f})" for j in order)
     return ", ".join(known)
-
-
-def primary_of(horizons_min: Sequence[int]) -> int:
-    """The horizon (minutes) that ``risk_score`` means: 15 where it is there, else the shortest."""
-    return PRIMARY_HORIZON_MIN if PRIMARY_HORIZON_MIN in horizons_min else min(horizons_min)
 
 
 def parity_rows(data: FeatureSet, plan: Plan) -> Array:

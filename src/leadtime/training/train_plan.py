@@ -20,7 +20,6 @@ TRAIN, TUNE, WATCHED = (
     0.15,
 )  # shares of the rows: before the first cut, calibrating, and of the first early stop
 UNSEEN_COLLECTIONS = 0.1
-VIEWS = ("time", "collection", "cell")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,6 @@ from leadtime.domain.borg import AFTER_TRACE_US, MINUTE_US, TERMINAL, WINDOW_US,
 
 POINTS = 2**24  # a fixed-point step of machine sums: 1/16,777,216 of the largest machine
 SLOT_SUMS = ("cpu", "memory", "request_cpu", "request_memory", "tasks")
-MINUTE_SUMS = ("pending", "evictions", "failures")
 WAITS = (EventType.SUBMIT, EventType.QUEUE, EventType.ENABLE, EventType.UPDATE_PENDING)
 ENDS_OR_STARTS = (*sorted(TERMINAL), EventType.SCHEDULE)
 SCHEMAS: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
