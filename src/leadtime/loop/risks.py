@@ -178,6 +178,8 @@ def _no_spare_because(score: RiskScore, view: WorkloadView | None, policy: RiskP
         return f"demand of {state.ref.key} is not known"
     if view.assessment.forecasts:
         demand = max(demand, view.assessment.forecasts[0].expected)
+    if demand <= 0:
+        return f"nothing is asked of {state.ref.key}"
     left = max(0, state.ready_pods - 1) * state.capacity_per_pod
     if demand <= policy.full_ratio * left:
         return (

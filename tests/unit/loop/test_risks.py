@@ -227,6 +227,13 @@ def test_a_spare_replica_that_does_not_pay_is_refused_with_the_numbers(probabili
     assert words in next(r for d in seen.decisions for r in d.rejections).why.sentence.replace("a spare replica", "it")
 
 
+def test_the_only_pod_of_a_service_that_nobody_calls_gets_no_spare_replica():
+    idle = replace(FULL, values=(0.0,) * len(FULL.values))
+    seen = run(Scorer({"serving/api-1": 0.4}), Usage(names(1)), pods=1, series=idle).tick
+    assert pod_scope("serving/api-1").key in actions(seen)
+    assert rejected(seen)["safety/workload:serving/api"] is Reason.SPARE_DOES_NOT_PAY
+
+
 def test_a_score_is_used_until_it_expires_and_never_after():
     first = run(Scorer({"serving/api-1": 0.4}), Usage(names(2)))
     blind, scorer = Usage(names(2), absent=True), Scorer({})
