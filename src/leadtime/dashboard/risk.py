@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from leadtime.dashboard.clock_text import clock, duration, number
 from leadtime.dashboard.views import DecisionView, Fate, ProposalView, Story, TickView
 from leadtime.domain.reasons import Reason
-from leadtime.scorecard.risk_alerts import Alert, AlertOutcome, AlertRecord, Driver, record
+from leadtime.domain.risk import RiskDriver
+from leadtime.scorecard.risk_alerts import Alert, AlertOutcome, AlertRecord, record
 
 NOT_CONNECTED = (
     "No failure model is connected: this ledger holds no score. In a replay, give one with --risk-model and a scenario "
@@ -108,7 +109,6 @@ def _counts(found: AlertRecord) -> tuple[tuple[str, str], ...]:
 
 def _line(alert: Alert, ticks: Sequence[TickView]) -> AlertLine:
     best = alert.highest
-    lift = best.probability / best.base_rate if best.base_rate > 0 else 1.0
     return AlertLine(
         start_s=int(alert.first_s),
         end_s=int(alert.last_s) // 60 * 60,
@@ -117,7 +117,7 @@ def _line(alert: Alert, ticks: Sequence[TickView]) -> AlertLine:
         horizon=duration(best.horizon_s),
         probability=_percent(best.probability),
         base_rate=_percent(best.base_rate),
-        lift=f"{lift:.1f}\u00a0×",
+        lift=f"{best.lift:.1f}\u00a0×",
         drivers=", ".join(map(_driver, best.drivers)) or "none told",
         measures=tuple(_measures(alert, ticks)),
         outcome=alert.outcome.value,
@@ -131,7 +131,7 @@ def _percent(share: float) -> str:
     return f"{share * 100:.2g} %" if share < 0.995 else f"{share * 100:.0f} %"
 
 
-def _driver(driver: Driver) -> str:
+def _driver(driver: RiskDriver) -> str:
     value = "missing" if driver.value is None else f"{driver.value:.3g}"
     return f"{driver.feature} {value} ({driver.effect:+.1f})".replace("-", "−")
 

@@ -21,8 +21,8 @@ from leadtime.dashboard.views import (
     WhyView,
     WorkloadView,
 )
-from leadtime.domain.risk import PodEnding
-from leadtime.scorecard.risk_alerts import AlertScore, Driver, EndSeen
+from leadtime.domain.risk import PodEnding, RiskDriver
+from leadtime.scorecard.risk_alerts import AlertScore, EndSeen
 
 Json = Mapping[str, Any]
 
@@ -54,7 +54,7 @@ def _risk(risk: Json, tick: Json) -> AlertScore:
         base_rate=risk["base_rate"],
         until_s=clock_text.epoch(risk["window_end"]) + horizon_s,
         horizon_s=horizon_s,
-        drivers=tuple(Driver(feature=d["feature"], value=d["value"], effect=d["effect"]) for d in risk["drivers"]),
+        drivers=tuple(RiskDriver(feature=d["feature"], value=d["value"], effect=d["effect"]) for d in risk["drivers"]),
     )
 
 

@@ -43,7 +43,7 @@ class RiskScore:
     @property
     def lift(self) -> float:
         """How many times the base rate; 1 = as everybody."""
-        return self.probability / self.base_rate if self.base_rate > 0 else 1.0
+        return lift(self.probability, self.base_rate)
 
 
 class RiskModel(Protocol):
@@ -186,3 +186,8 @@ class RiskScorer(Protocol):
         which drivers are worked out. Missing when the model knows no such horizon.
         """
         ...
+
+
+def lift(probability: float, base_rate: float) -> float:
+    """How many times the base rate; 1 where there is none to compare with."""
+    return probability / base_rate if base_rate > 0 else 1.0

@@ -6,6 +6,7 @@ and lives are written down as canonical tables (designs/0015) and then go the ve
 not measure stays missing, never zero.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -129,9 +130,11 @@ def canonical(usage: PodUsage) -> LiveFrames:
     owners = {pod.pod: "" if pod.workload is None else pod.workload.key for pod in usage.pods}
     collections = {name: i + 1 for i, name in enumerate(sorted(set(owners.values())))}
     ids: dict[str, tuple[int, int]] = {}
+    taken = Counter[int]()
     for pod in sorted(owners):
         number = collections[owners[pod]]
-        ids[pod] = number, sum(1 for other in ids.values() if other[0] == number)
+        ids[pod] = number, taken[number]
+        taken[number] += 1
     nodes = sorted({pod.node for pod in usage.pods if pod.node is not None})
     machines = {node: i + 1 for i, node in enumerate(nodes)}
     facts = {pod.pod: pod for pod in usage.pods}

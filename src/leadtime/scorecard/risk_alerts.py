@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from leadtime.domain.risk import PodEnding
+from leadtime.domain.risk import PodEnding, RiskDriver, lift
 from leadtime.domain.tick import Tick
 
 SAME_ALERT_S = 900.0
@@ -25,15 +25,6 @@ class AlertOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Driver:
-    """One feature's part: its value (None: missing) and its effect in log-odds."""
-
-    feature: str
-    value: float | None
-    effect: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AlertScore:
     """One score in force at ``at_s`` that was an alert. ``until_s``: end (closed) of the time it speaks about."""
 
@@ -45,7 +36,12 @@ class AlertScore:
     base_rate: float
     until_s: float
     horizon_s: float
-    drivers: tuple[Driver, ...] = ()
+    drivers: tuple[RiskDriver, ...] = ()
+
+    @property
+    def lift(self) -> float:
+        """How many times the base rate; 1 = as everybody."""
+        return lift(self.probability, self.base_rate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +134,7 @@ def scores_of(tick: Tick) -> list[AlertScore]:
             workload=None if risk.workload is None else risk.workload.key, probability=risk.probability,
             base_rate=risk.base_rate, until_s=(risk.window_end + risk.horizon).timestamp(),
             horizon_s=risk.horizon.total_seconds(),
-            drivers=tuple(Driver(feature=d.feature, value=d.value, effect=d.effect) for d in risk.drivers),
+            drivers=risk.drivers,
         )
         for risk in tick.risks
     ]  # fmt: skip

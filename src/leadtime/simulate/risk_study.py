@@ -130,7 +130,7 @@ def study(prepared: Prepared, scorer: RiskScorer, progress: Progress, *, draws: 
         progress(what, 0.7)
         dealt = PlaceboScorer(scorer.name, watch.alerts(), seed=seed, from_s=replay.scored_from_s, until_s=replay.end_s)
         placebo = _trial(prepared, "placebo", seed, dealt)[0]
-        oracle = _trial(prepared, "oracle", seed, "oracle")[0]
+        oracle = _trial(prepared, "oracle", seed, None)[0]
         trials += [none, placebo, model, oracle]
     risk = replay.policy.risk
     return RiskStudy(
@@ -139,13 +139,14 @@ def study(prepared: Prepared, scorer: RiskScorer, progress: Progress, *, draws: 
     )  # fmt: skip
 
 
-def _trial(prepared: Prepared, world: str, seed: int, scorer: RiskScorer | str | None) -> tuple[Trial, Watch]:
+def _trial(prepared: Prepared, world: str, seed: int, scorer: RiskScorer | None) -> tuple[Trial, Watch]:
+    """Play one world; the oracle's scorer is made here, from the failures it knows."""
     replay, watch = prepared.replay, Watch()
     cluster = begun(prepared, seed)
     failures = cluster.failures
     if failures is None or replay.scenario.failures is None:
         raise ValueError(f"playing world {world}: the scenario has no failures")
-    if isinstance(scorer, str):
+    if world == "oracle":
         scorer = OracleScorer(failures, replay.scenario.failures.base_rate)
     played = play_loop(prepared, cluster, scorer, watch, lambda _what, _share: None, until_s=replay.end_s)
     found: AlertRecord = record(watch.scores, watch.ends, float(replay.end_s))
