@@ -1,5 +1,7 @@
 """Runs of a cohort → canonical instance_events and collection_events, with their copies, gaps and latecomers."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -82,12 +84,8 @@ def _instance_frame(
     columns = {
         "time_us": time,
         "type": kind.astype(np.int8),
-        "collection_id": plan.id[of],
-        "scheduling_class": plan.scheduling_class[of].astype(np.int8),
+        **_of_collection(plan, of, alloc),
         "missing_type": _missing_types(rng, knobs, n),
-        "collection_type": plan.alloc_set[of].astype(np.int8),
-        "priority": plan.priority[of].astype(np.int32),
-        "alloc_collection_id": np.where(alloc >= 0, plan.id[np.maximum(alloc, 0)], 0),
         "instance_index": instance.astype(np.int32),
         "machine_id": machine_id,
         "alloc_instance_index": alloc_instance.astype(np.int32),
@@ -100,6 +98,17 @@ def _instance_frame(
         pl.when("known").then("request_cpu").alias("request_cpu"),
         pl.when("known").then("request_memory").alias("request_memory"),
     ).drop("placed", "known")
+
+
+def _of_collection(plan: Plan, of: Ints, alloc: Ints) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
+    """What both kinds of event say of their collection ``of`` (plan rows) and its alloc set (−1: none)."""
+    return {
+        "collection_id": plan.id[of],
+        "scheduling_class": plan.scheduling_class[of].astype(np.int8),
+        "collection_type": plan.alloc_set[of].astype(np.int8),
+        "priority": plan.priority[of].astype(np.int32),
+        "alloc_collection_id": np.where(alloc >= 0, plan.id[np.maximum(alloc, 0)], 0),
+    }
 
 
 def _missing_types(rng: np.random.Generator, knobs: Knobs, n: int) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
@@ -129,12 +138,8 @@ def collection_events(knobs: Knobs, plan: Plan, cohort: Cohort) -> pl.DataFrame:
         {
             "time_us": np.concatenate([piece[1] for piece in pieces]),
             "type": kind.astype(np.int8),
-            "collection_id": plan.id[of],
-            "scheduling_class": plan.scheduling_class[of].astype(np.int8),
+            **_of_collection(plan, of, alloc),
             "missing_type": _missing_types(rng, knobs, n),
-            "collection_type": plan.alloc_set[of].astype(np.int8),
-            "priority": plan.priority[of].astype(np.int32),
-            "alloc_collection_id": np.where(alloc >= 0, plan.id[np.maximum(alloc, 0)], 0),
             "user": [f"user-{number:03d}" for number in plan.user[of]],
             "collection_name": [f"job-{number:x}" for number in plan.id[of]],
             "collection_logical_name": [f"logical-{number:04d}" for number in plan.logical[of]],
