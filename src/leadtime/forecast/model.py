@@ -4,8 +4,9 @@ A model forecasts the demand of single minutes; calibration and selection are no
 same memory (equal ``memory``) share one state, so that a value is stored once however many models read it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,22 @@ class DemandModel(Protocol):
 
     def predict(self, state: Any, steps: int) -> Band | TooShort:
         """The band for the next ``steps`` minutes; element 0 is the minute after the newest bucket."""
+        ...
+
+
+@runtime_checkable
+class RowsModel(DemandModel, Protocol):
+    """A model that answers for many states in one call: a tick's thousand workloads, a backtest's origins."""
+
+    def row(self, state: Any) -> FloatColumn | TooShort:
+        """What the model wants to know of one state, as numbers (columns,); NaN where unknown. O(1) in history."""
+        ...
+
+    def read(self, rows: FloatColumn, steps: Sequence[int]) -> FloatColumn:
+        """(origins, columns) rows → (3, origins, len(steps)): lower, expected, upper at element ``steps[j]`` of the path.
+
+        The same numbers as ``predict`` gives one by one, up to 1e-9 of them.
+        """
         ...
 
 
