@@ -68,7 +68,7 @@ class RowsModel(DemandModel, Protocol):
         ...
 
     def read(self, rows: FloatColumn, steps: Sequence[int]) -> FloatColumn:
-        """(origins, columns) rows → (3, origins, len(steps)): lower, expected, upper at element ``steps[j]`` of the path.
+        """(origins, columns) rows → (3, origins, len(steps)): lower, expected, upper at path element ``steps[j]``.
 
         The same numbers as ``predict`` gives one by one, up to 1e-9 of them.
         """
