@@ -24,6 +24,7 @@ from leadtime.training.baseline_cells import write_cells
 from leadtime.training.baseline_fit import Baseline
 from leadtime.training.check import require_passed
 from leadtime.training.evaluation import ALERTS_PER_DAY, KEY, evaluate
+from leadtime.training.folder_lock import sole_writer
 from leadtime.training.manifest import disk_errors, write_json
 from leadtime.training.progress import Progress, silent
 from leadtime.training.run_folder import write_run
@@ -61,9 +62,14 @@ class BaselineOptions:
 def train_baseline(options: BaselineOptions, progress: Progress = silent) -> dict[str, Any]:
     """Run it; returns what metrics.json says (``usable`` False when a gate failed and was not allowed).
 
-    Raises BadTrace when there is no finished data set, a gate of the data failed, a cell is not there, or there is too
-    little to split or learn; DependencyFailed on a full disk.
+    Raises BadTrace when there is no finished data set, a gate of the data failed, a cell is not there, there is too
+    little to split or learn, or another run writes into ``out``; DependencyFailed on a full disk.
     """
+    with sole_writer(options.out, doing=f"training {options.name}"):
+        return _trained(options, progress)
+
+
+def _trained(options: BaselineOptions, progress: Progress) -> dict[str, Any]:
     data = of_cells(open_features(options.features), options.cells)
     require_passed(data.manifest, allow=options.allow, doing=f"training {options.name}")
     plan = plan_for(data, seed=options.seed, unseen_cell=options.unseen_cell)

@@ -18,6 +18,7 @@ from leadtime.training.dataset_digest import combined
 from leadtime.training.dataset_gates import judge, refuse_unknown
 from leadtime.training.dataset_plan import CellPlan, plan, shards_of
 from leadtime.training.executor import Executor, Local
+from leadtime.training.folder_lock import sole_writer
 from leadtime.training.manifest import disk_errors, fingerprint, read_json, write_json
 from leadtime.training.progress import Progress, silent
 
@@ -72,8 +73,8 @@ def make_dataset(
 
     ``rows_per_partition`` bounds memory: about 1 GB for a million usage rows a worker. ``allow`` names gates and gaps
     that may fail. Cells an earlier run finished below ``out`` stay and stand in ``dataset.json`` too. Raises BadTrace
-    for shards that cannot be read or joined, DependencyFailed for a full disk or a lost cluster; finished partitions
-    are kept in either case.
+    for shards that cannot be read or joined and while another run writes into ``out``, DependencyFailed for a full disk
+    or a lost cluster; finished partitions are kept in either case.
     """
     if rows_per_partition < 1:
         raise ValueError(f"rows_per_partition must be at least 1, not {rows_per_partition}")
@@ -81,9 +82,8 @@ def make_dataset(
     if isinstance(source, Path):
         _refuse_inside(source, out)
     shards = shards_of(source, cells) if isinstance(source, Path) else _of_cells(source, cells)
-    plans = plan(shards, rows_per_partition=rows_per_partition, allow=allow, progress=progress)
-    with disk_errors(f"writing {out}", out):
-        out.mkdir(parents=True, exist_ok=True)
+    with disk_errors(f"writing {out}", out), sole_writer(out, doing=f"writing {out}"):
+        plans = plan(shards, rows_per_partition=rows_per_partition, allow=allow, progress=progress)
         if not all(is_finished(out, one) for one in plans):
             _set_aside(out, plans)
         built = [build_cell(one, out, executor or Local(), progress) for one in plans]

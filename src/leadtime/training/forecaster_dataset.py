@@ -20,6 +20,7 @@ from leadtime.training.dataset import read_dataset
 from leadtime.training.dataset_cell import read_cell
 from leadtime.training.dataset_digest import combined
 from leadtime.training.executor import Executor, Local
+from leadtime.training.folder_lock import sole_writer
 from leadtime.training.forecaster_part import FeatureJob, PartReport, Settings, build_part, finished
 from leadtime.training.manifest import disk_errors, fingerprint, read_json, staged_beside, write_json
 from leadtime.training.progress import Progress, silent
@@ -61,7 +62,8 @@ def make_forecaster_dataset(
 
     ``horizons_min``: minutes, at least 1; ``failure_types``: what counts as y = 1; ``delay_us``: labels count from
     p + delay. ``allow`` names failed gates that are accepted. Raises BadTrace where the windows are unfinished, lack a
-    cell or failed a gate; DependencyFailed for a full disk. Finished parts are kept in either case.
+    cell or failed a gate, or another run writes into ``out``; DependencyFailed for a full disk. Finished parts are kept
+    in either case.
     """
     source = read_dataset(windows)
     _refuse_same(windows, out)
@@ -71,8 +73,7 @@ def make_forecaster_dataset(
         failure_types=tuple(sorted(set(failure_types))), delay_us=delay_us,
     )  # fmt: skip
     run = executor or Local()
-    with disk_errors(f"writing {out}", out):
-        out.mkdir(parents=True, exist_ok=True)
+    with disk_errors(f"writing {out}", out), sole_writer(out, doing=f"making features of {windows}"):
         jobs = [job for cell in _cells(source, cells) for job in jobs_of(source, cell, windows, out, settings)]
         kept = sum(finished(job) is not None for job in jobs)
         if kept < len(jobs):

@@ -22,6 +22,7 @@ from leadtime.training.acted_rows import acted_on
 from leadtime.training.booster import Settings
 from leadtime.training.check import require_passed
 from leadtime.training.evaluation import ALERTS_PER_DAY, evaluate
+from leadtime.training.folder_lock import sole_writer
 from leadtime.training.manifest import disk_errors, write_json
 from leadtime.training.progress import Progress, silent
 from leadtime.training.publish import Parity, RiskBoosters, publish
@@ -77,7 +78,8 @@ def train(options: TrainOptions, progress: Progress = silent) -> Trained:
     """
     data = open_features(options.features)
     require_passed(data.manifest, allow=options.allow, doing=f"training {options.name}")
-    with disk_errors(f"training {options.name}", options.model_folder.parent):
+    doing = f"training {options.name}"
+    with disk_errors(doing, options.model_folder.parent), sole_writer(options.run_folder, doing=doing):
         recipe = recipe_for(data, options)
         write_json(options.config, _resolved(data, options, recipe))
         fitted = fit_all(data, recipe, options.journal, progress)

@@ -23,6 +23,7 @@ from leadtime.domain.borg import PRIMARY_HORIZON_MIN
 from leadtime.domain.errors import BadTrace
 from leadtime.training.booster import Settings, settings_from
 from leadtime.training.check import require_passed
+from leadtime.training.folder_lock import sole_writer
 from leadtime.training.manifest import disk_errors
 from leadtime.training.progress import Progress, silent
 from leadtime.training.sampling import open_features
@@ -83,7 +84,7 @@ def tune_features(options: TuneOptions, progress: Progress = silent) -> Tuned:
         data, plan_for(data, seed=options.seed), horizon_min=options.horizon_min,
         most_negatives=options.most_negatives, seed=options.seed, threads=options.threads, progress=progress,
     )  # fmt: skip
-    with disk_errors("tuning", options.journal.parent):
+    with disk_errors("tuning", options.journal.parent), sole_writer(options.journal.parent, doing="tuning"):
         return tune(data.data_hash, data.profile, scorer, options, progress)
 
 
