@@ -20,7 +20,7 @@ from leadtime.domain.tick import Tick, WorkloadAssessment
 
 HORIZON_S = 600  # ten minutes, as in the table that closes the data folder's README
 WARNING_AHEAD_S = 1800
-WARNING_RISE_RATIO = 1.5  # what the truth calls a surge, see surges.py
+WARNING_RISE_RATIO = 1.5  # what the truth calls a surge, see surge_episodes.py
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

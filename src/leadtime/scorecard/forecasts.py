@@ -12,7 +12,7 @@ import numpy as np
 from leadtime.scorecard import windows
 from leadtime.scorecard.digest import HORIZON_S, TickDigest
 from leadtime.scorecard.run import FloatColumn, IntColumn, WorkloadRun
-from leadtime.scorecard.surges import SurgeScore
+from leadtime.scorecard.surge_episodes import SurgeScore
 
 WITHIN_RATIO = 0.10
 MIN_ROOM_RATIO = 0.03  # DESIGN §6: skill is null where ceiling − naive is below this

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leadtime.domain.tick import Tick
-from leadtime.scorecard import forecasts, surges, tallies
+from leadtime.scorecard import forecasts, surge_episodes, tallies
 from leadtime.scorecard.compare import Comparison, compare
 from leadtime.scorecard.digest import TickDigest, digest
 from leadtime.scorecard.measures import WorkloadScore, score
@@ -147,9 +147,9 @@ def _forecast_score(
     inputs: ReportInputs, run: WorldRun, ticks: Sequence[TickDigest], workload: str
 ) -> forecasts.ForecastScore:
     actual = forecasts.actual_series(run.workloads[workload])
-    warned = surges.score_warnings(
-        surges.warnings_from(ticks, workload),
-        surges.surge_onsets_s(actual.values, actual.start_s),
+    warned = surge_episodes.score(
+        surge_episodes.raised_s(surge_episodes.warnings_from(ticks, workload), inputs.tick_s),
+        surge_episodes.episodes_of(actual.values, actual.start_s),
         span_s=60.0 * len(actual.values),
         tick_s=inputs.tick_s,
     )

@@ -1,4 +1,4 @@
-"""How good forecasts were: shares within 10 %, skill, intervals; and the surges that were warned of."""
+"""How good forecasts were: shares within 10 %, skill, intervals."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from leadtime.scorecard.forecasts import ForecastPoints, MinuteSeries, actual_series, centred_mean, score_forecasts
 from leadtime.scorecard.misses import worst_misses
-from leadtime.scorecard.surges import score_warnings, surge_onsets_s
 
 T0 = 1_772_409_600
 
@@ -108,61 +107,6 @@ def test_minutes_are_means_of_their_known_steps(workload):
     assert found.values[0] == 2.0
     assert np.isnan(found.values[1])
     assert found.values[2] == 5.0
-
-
-def test_a_surge_begins_when_five_minutes_are_half_above_the_five_ten_minutes_earlier():
-    # 100 up to minute 39, then 160 to 59. The mean of five ending with minute m: 112 at 40, 124, 136, 148, 160 at 44.
-    # 150 = 1.5 · 100 is first passed at minute 44, known at its end: minute 45
-    values = np.array([100.0] * 40 + [160.0] * 20)
-    assert list(surge_onsets_s(values, T0)) == [T0 + 45 * 60]
-
-
-def test_a_rise_below_the_median_is_no_surge():
-    # most of the series stands at 1,000; 100 → 160 happens far below
-    values = np.array([1000.0] * 60 + [100.0] * 20 + [160.0] * 20)
-    assert len(surge_onsets_s(values, T0)) == 0
-
-
-def test_qualifying_minutes_close_together_are_one_surge():
-    once = [100.0] * 40 + [160.0] * 20
-    assert len(surge_onsets_s(np.array(once + [100.0] * 60 + once), T0)) == 2
-    wobble = np.array([100.0] * 40 + [160.0] * 6 + [140.0] * 2 + [170.0] * 20)
-    assert len(surge_onsets_s(wobble, T0)) == 1
-
-
-def test_real_series_have_about_the_surges_their_readme_counts(data_dir):
-    # the README's table: 20, 120 and 18, by a rule that leaves the merging of minutes open
-    counted = {"web-requests/worldcup98_minute.csv": 20, "cloud-monitoring/mongo-01.csv": 18}
-    for name, expected in counted.items():
-        rows = (data_dir / name).read_text().splitlines()[1:]
-        values = np.array([float(row.split(",")[1]) for row in rows])
-        assert len(surge_onsets_s(values, T0)) == pytest.approx(expected, abs=2)
-
-
-@pytest.mark.parametrize(
-    ("warned_after_s", "caught", "false_alarms"),
-    [
-        pytest.param([0], 1, 0, id="at the onset"),
-        pytest.param([-1800], 1, 0, id="30 min before"),
-        pytest.param([-1801], 0, 1, id="earlier than 30 min is a false alarm"),
-        pytest.param([120], 1, 0, id="two ticks after"),
-        pytest.param([180], 0, 0, id="three ticks after: too late, but not false"),
-        pytest.param([7200], 0, 1, id="long after"),
-        pytest.param([7200, 7260, 7320], 0, 1, id="ticks in a row are one alarm"),
-        pytest.param([7200, 7380], 0, 2, id="a gap of three ticks makes two"),
-        pytest.param([], 0, 0, id="silence"),
-    ],
-)
-def test_warnings_are_matched_with_surges(warned_after_s, caught, false_alarms):
-    onset = np.array([T0 + 36_000])
-    warned = np.array([T0 + 36_000 + after for after in warned_after_s], dtype=np.int64)
-    found = score_warnings(warned, onset, span_s=86_400.0)
-    assert (found.caught, found.total, found.false_alarms_per_day) == (caught, 1, false_alarms)
-
-
-def test_false_alarms_are_given_per_day():
-    found = score_warnings(np.array([T0]), np.array([], dtype=np.int64), span_s=43_200.0)
-    assert found.false_alarms_per_day == 2.0
 
 
 def test_the_worst_miss_of_each_episode_is_told():
