@@ -55,13 +55,13 @@ class SeasonalRatio(_OnDays):
         """See DemandModel."""
         if len(state.cells) < NEEDED_DAYS * CELLS_A_DAY:
             return _too_short(self.name, state)
-        ahead = _cells_ahead(steps)
+        ahead = cells_ahead(steps)
         laid, day = beside_today(state, ahead, self.max_days, self.zone)
         scale = near(mean_ratio(laid, HOUR_CELLS), day)
         ranked = Ranked.of(laid.rows[:, CELLS_A_DAY : CELLS_A_DAY + ahead] * scale[:, None])
         if ranked.fewest < NEEDED_DAYS:
             return _too_short(self.name, state)
-        return point(_to_minutes(ranked.median(), state, steps))
+        return point(to_minutes(ranked.median(), state, steps))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class UsualEnvelope(_OnDays):
         if len(state.cells) < NEEDED_DAYS * CELLS_A_DAY:
             return _too_short(self.name, state)
         reach = -(-self.tolerance_s // CELL_S)
-        ahead = _cells_ahead(steps)
+        ahead = cells_ahead(steps)
         laid, day = beside_today(state, ahead, self.max_days, self.zone)
         scale = near(median_ratio(laid, STEADY_CELLS), day)
         shape = laid.rows[:, CELLS_A_DAY - reach : CELLS_A_DAY + ahead + reach] * scale[:, None]
@@ -88,9 +88,9 @@ class UsualEnvelope(_OnDays):
         upper = Ranked.of(np.fmax.reduce(around, axis=2)).high(self.level_ratio)
         lower = Ranked.of(-np.fmin.reduce(around, axis=2)).high(self.level_ratio)
         usual = Band(
-            expected=_to_minutes(ranked.median(), state, steps),
-            lower=_to_minutes(-lower, state, steps),
-            upper=_to_minutes(upper, state, steps),
+            expected=to_minutes(ranked.median(), state, steps),
+            lower=to_minutes(-lower, state, steps),
+            upper=to_minutes(upper, state, steps),
         )
         return held(usual, state.latest, self.tolerance_s / MINUTE_S)
 
@@ -183,12 +183,12 @@ def _ratio(now: FloatColumn, then: FloatColumn, usual: float) -> FloatColumn:
     return np.asarray((now + floor) / (then + floor))
 
 
-def _cells_ahead(steps: int) -> int:
+def cells_ahead(steps: int) -> int:
     """Cells that cover ``steps`` minutes from anywhere within the open cell."""
     return -(-(steps + CELL_MINUTES - 1) // CELL_MINUTES)
 
 
-def _to_minutes(cells: FloatColumn, state: DayCells, steps: int) -> FloatColumn:
+def to_minutes(cells: FloatColumn, state: DayCells, steps: int) -> FloatColumn:
     """Each minute takes its cell's value; cells[0] is the open cell, minute 0 follows the newest bucket."""
     into = (state.next_s % CELL_S) // MINUTE_S
     return np.asarray(cells[(into + np.arange(steps)) // CELL_MINUTES])
