@@ -14,6 +14,7 @@ from leadtime.sources.risk_model import CARD_SCHEMA
 from leadtime.training.booster import gains
 from leadtime.training.sampling import FeatureSet
 from leadtime.training.train_fit import FittedSet, Recipe
+from leadtime.training.train_horizons import Failures
 
 NOT_FOR = (
     "saying why a task fails: its reasons are what moved the score, not causes",
@@ -49,13 +50,15 @@ def seen_by(data: FeatureSet, recipe: Recipe) -> dict[str, Any]:
 def build(
     *, name: str, data: FeatureSet, recipe: Recipe, fitted: FittedSet, metrics: Mapping[str, Any],
     base_rates: Mapping[int, float], monotone_ratio: float, allowed: Sequence[str] = (),
+    left_out: Sequence[Failures] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """The card but for ``files`` and ``parity``, which publishing adds. No time of day: equal runs, equal bytes."""
     first = fitted.fitted[min(fitted.fitted)].booster
     manifest = data.manifest
     return {
         "schema": CARD_SCHEMA, "name": name, "profile": data.profile, "data_hash": data.data_hash,
-        "horizons_min": list(data.horizons_min), "failure_types": manifest.get("failure_types"),
+        "horizons_min": list(data.horizons_min), "horizons_left_out": [one.as_json() for one in left_out],
+        "failure_types": manifest.get("failure_types"),
         "features": list(data.features), "dictionary_sha256": data.dictionary_hash,
         "features_sha256": hashlib.sha256("\n".join(data.features).encode()).hexdigest(),
         "gates": gates_of(manifest), "allowed_gates": sorted({*manifest.get("allowed_gates", ()), *allowed}),
@@ -110,10 +113,18 @@ def as_markdown(card: Mapping[str, Any]) -> str:
         "|---|---|---|---|---|---|",
     ]  # fmt: skip
     lines += [_row(m, found) for m, found in card["metrics"]["horizons"].items()]
+    lines += ["", *(f"- {line}" for line in told)] if (told := left_out(card)) else []
     lines += ["", "## Features that brought most gain (shortest horizon)", ""]
     lines += [f"- {name}: {share:.1%}" for name, share in list(card["gain"].items())[:10]]
     lines += ["", "## Not for", "", *(f"- {text}" for text in card["not_for"]), ""]
     return "\n".join(lines)
+
+
+def left_out(card: Mapping[str, Any]) -> list[str]:
+    """A line a horizon that had too few failures to be learnt."""
+    found = card.get("horizons_left_out") or ()
+    told = (Failures(horizon_min=one["horizon_min"], blocks=one["failures"]).words() for one in found)
+    return [f"left out, too few failures: {line}" for line in told]
 
 
 def _row(m: str, found: Mapping[str, Any]) -> str:

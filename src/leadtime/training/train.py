@@ -29,6 +29,7 @@ from leadtime.training.publish import Parity, RiskBoosters, publish
 from leadtime.training.run_folder import write_run
 from leadtime.training.sampling import KEY, Array, FeatureSet, count_negatives, fraction_for, matrix_of, open_features
 from leadtime.training.train_fit import Recipe, batches, calibrate_all, fit_all
+from leadtime.training.train_horizons import learnable, only
 from leadtime.training.train_plan import Plan, plan_for
 
 MOST_VALUES = 160_000_000  # of negatives in the fit block, features x rows: 0.64 GB
@@ -44,7 +45,8 @@ CONTEXT = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainOptions:
     """One training run. ``fraction``: share of negatives kept (None: what MOST_VALUES allows); ``truth``: the
-    generator's truth_rows.parquet of each cell, where there is one."""
+    generator's truth_rows.parquet of each cell, where there is one; ``horizons_min``: these alone (none: all of the
+    features'); ``leave_out_sparse``: horizons with too few failures are left out instead of refused."""
 
     features: Path
     name: str
@@ -61,6 +63,8 @@ class TrainOptions:
     allow: tuple[str, ...] = ()
     truth: tuple[Path, ...] = ()
     alerts_per_day: tuple[int, ...] = ALERTS_PER_DAY
+    horizons_min: tuple[int, ...] = ()
+    leave_out_sparse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +77,16 @@ class Trained:
 
 
 def train(options: TrainOptions, progress: Progress = silent) -> Trained:
-    """Run one training. Raises BadTrace when a gate of the data failed and was not allowed, when there are too few
-    failures, or when an alarm of the evaluation rang (the run folder is then written, the model is not published).
+    """Run one training. Raises BadTrace when a gate of the data failed and was not allowed, when a horizon has too few
+    failures (before anything is fitted), when another run writes into the run folder, or when an alarm of the
+    evaluation rang (the run folder is then written, the model is not published).
     """
-    data = open_features(options.features)
+    data = only(open_features(options.features), options.horizons_min)
     require_passed(data.manifest, allow=options.allow, doing=f"training {options.name}")
     doing = f"training {options.name}"
     with disk_errors(doing, options.model_folder.parent), sole_writer(options.run_folder, doing=doing):
+        plan = plan_for(data, seed=options.seed, unseen_cell=options.unseen_cell)
+        data, sparse = learnable(data, plan, doing=doing, leave_out=options.leave_out_sparse)
         recipe = recipe_for(data, options)
         write_json(options.config, _resolved(data, options, recipe))
         fitted = fit_all(data, recipe, options.journal, progress)
@@ -93,8 +100,9 @@ def train(options: TrainOptions, progress: Progress = silent) -> Trained:
         card = model_card.build(
             name=options.name, data=data, recipe=recipe, fitted=fitted, metrics=metrics,
             base_rates=calibrated.base_rates, monotone_ratio=changed_ratio, allowed=options.allow,
+            left_out=sparse,
         )  # fmt: skip
-        kept = ("raised_to_stay_monotone_ratio", "fitted", "gain")
+        kept = ("raised_to_stay_monotone_ratio", "fitted", "gain", "horizons_left_out")
         write_run(
             options.run_folder, predictions=predictions, metrics=metrics,
             gates=[*model_card.gates_of(data.manifest), acted_on(options.truth).to_json()],

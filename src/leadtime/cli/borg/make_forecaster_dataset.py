@@ -66,7 +66,7 @@ def make_forecaster_dataset(
     with shown(console) as progress:
         made = make(
             source or places.windows, out or places.features(feature_profile), profile=Profile(feature_profile.value),
-            cells=names_in(cells), horizons_min=_minutes(horizons), failure_types=_event_types(failure_types),
+            cells=names_in(cells), horizons_min=minutes_in(horizons), failure_types=_event_types(failure_types),
             delay_us=0 if delay is None else int(delay.total_seconds()) * 1_000_000, allow=tuple(allow or ()),
             executor=executor_of(executor, workers, ray_address), progress=progress,
         )  # fmt: skip
@@ -88,7 +88,7 @@ def _keep(places: "Workspace", track: Track, made: "ForecasterDataset") -> None:
     keep_settings(places, "make-forecaster-dataset", settings, track)
 
 
-def _minutes(text: str) -> tuple[int, ...]:
+def minutes_in(text: str) -> tuple[int, ...]:
     """``5,15`` → minutes, rising. Raises typer.BadParameter."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts or not all(part.isascii() and part.isdigit() and 1 <= int(part) <= LONGEST_MIN for part in parts):

@@ -1,7 +1,7 @@
 """``leadtime borg train``: features → a measured and published failure model, or a refusal that says why."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +9,8 @@ from leadtime.cli.options import parse_folder
 from leadtime.training.workspace import Track
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from leadtime.training.booster import Settings
     from leadtime.training.train import Trained, TrainOptions
     from leadtime.training.workspace import Workspace
@@ -39,6 +41,13 @@ _TRUTH_HELP = (
 )
 _Truth = Annotated[list[Path] | None, typer.Option(metavar="FILE", help=_TRUTH_HELP)]
 _Allow = Annotated[list[str] | None, typer.Option(metavar="GATE", help="Accept this failed gate; may be repeated.")]
+_Horizons = Annotated[
+    str | None,
+    typer.Option(metavar="15,30", help="Learn these horizons alone (minutes); all of the features if left out."),
+]
+_Sparse = Annotated[
+    bool, typer.Option("--leave-out-sparse", help="Leave out horizons with too few failures instead of refusing all.")
+]
 _Seed = Annotated[int, typer.Option(min=0, help="Seed of sampling, splitting and boosting.")]
 _Threads = Annotated[int | None, typer.Option(min=1, help="Threads of XGBoost; all cores if left out.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the card on stdout.")]
@@ -46,14 +55,15 @@ _Json = Annotated[bool, typer.Option("--json", help="Print the card on stdout.")
 
 def train(
     *, features: _Features = None, feature_profile: _Profile = Track.BASELINE, name: _Name = "forecaster",
-    settings: _Settings = None, defaults: _Defaults = False, negatives: _Negatives = None,
-    unseen_cell: _Unseen = None, truth: _Truth = None, allow: _Allow = None, seed: _Seed = 0,
-    threads: _Threads = None, json: _Json = False,
+    settings: _Settings = None, defaults: _Defaults = False, negatives: _Negatives = None, unseen_cell: _Unseen = None,
+    truth: _Truth = None, allow: _Allow = None, horizons: _Horizons = None, leave_out_sparse: _Sparse = False,
+    seed: _Seed = 0, threads: _Threads = None, json: _Json = False,
 ) -> None:  # fmt: skip
     """Train, calibrate, measure and publish a failure model for every horizon (run again to resume)."""
     import os
 
     from leadtime.cli.borg.extras import need
+    from leadtime.cli.borg.make_forecaster_dataset import minutes_in
     from leadtime.cli.borg.progress import shown
     from leadtime.cli.borg.train_baseline import truth_beside
     from leadtime.cli.console import stderr
@@ -75,15 +85,20 @@ def train(
         model_folder=places.model(feature_profile, name), run_folder=places.report(feature_profile, name),
         journal=places.journal(feature_profile, step), config=places.config(feature_profile, step),
         threads=threads or os.cpu_count() or 1, truth=tuple(known), allow=tuple(allow or ()),
-        unseen_cell=_cell(unseen_cell, data.cells),
+        unseen_cell=_cell(unseen_cell, data.cells), horizons_min=() if horizons is None else minutes_in(horizons),
+        leave_out_sparse=leave_out_sparse,
     )  # fmt: skip
     with shown(console) as progress:
         trained = run(options, progress)
     _show(options, trained)
     if json:
-        import json as to_text
+        _print(trained.card)
 
-        typer.echo(to_text.dumps(trained.card, indent=2))
+
+def _print(card: "Mapping[str, Any]") -> None:
+    import json
+
+    typer.echo(json.dumps(card, indent=2))
 
 
 def _settings(path: Path | None, defaults: bool, places: "Workspace", track: Track) -> tuple["Settings", str]:
@@ -109,10 +124,13 @@ def _show(options: "TrainOptions", trained: "Trained") -> None:
     """A line a horizon: AP beside base rate and lift; then where things lie."""
     from leadtime.cli.console import stderr
     from leadtime.training.evaluation import summary
+    from leadtime.training.model_card import left_out
 
     console = stderr()
     for minutes in trained.metrics["horizons"]:
         console.print(summary(trained.metrics, int(minutes)), markup=False, soft_wrap=True)
+    for line in left_out(trained.card):
+        console.print(line, markup=False, soft_wrap=True)
     console.print(
         f"{trained.card['raised_to_stay_monotone_ratio']:.2%} of test rows were raised so that none falls with "
         f"the horizon; ONNX and XGBoost differ by at most {trained.parity.worst:.1e} on {trained.parity.rows:,} rows",
