@@ -29,7 +29,8 @@ from leadtime.risk.kube_tables import (
     usage_windows,
 )
 from leadtime.sources.kube_queries import state_queries, usage_queries
-from leadtime.sources.prometheus import Prometheus
+from leadtime.sources.prometheus_options import PrometheusOptions
+from leadtime.sources.prometheus_sync import PrometheusDoor
 from leadtime.training.import_prometheus_fetch import Fetch, Span, absent, clean, work_folder
 from leadtime.training.manifest import disk_errors, read_json, write_json
 from leadtime.training.progress import Progress, silent
@@ -63,12 +64,12 @@ def import_prometheus(
     out: Path,
     *,
     progress: Progress = silent,
-    transport: httpx2.BaseTransport | None = None,
+    transport: httpx2.AsyncBaseTransport | None = None,
 ) -> dict[str, Any]:
     """Write the trace of ``asked`` to ``out`` and return ``import.json``. Answers at hand are not asked for again.
 
-    Raises BadTrace (import-step, import-span, import-out-in-use, prometheus-refused, prometheus-metric-absent),
-    DependencyFailed (prometheus-…, disk-…).
+    Raises BadTrace (import-step, import-span, import-out-in-use, prometheus-metric-absent), WrongUse (promql-refused,
+    prometheus-refused), DependencyFailed (prometheus-…, disk-…).
     """
     span = _span(asked)
     if (out / DECLARATION).exists() and read_json(out / REPORT) is None:
@@ -77,9 +78,10 @@ def import_prometheus(
             "name an empty or new folder",
         )  # fmt: skip
     work = work_folder(out, span, asked.url, asked.namespace)
-    server = Prometheus(url=asked.url, token=asked.token, timeout_s=asked.timeout_s, transport=transport)
-    with server, disk_errors(f"importing into {out}", out):
-        fetch = Fetch(server=server, span=span, folder=work, progress=progress)
+    # Replicas would be merged by labels an import must keep; max() in the queries takes one of them already.
+    options = PrometheusOptions(url=asked.url, token=asked.token, timeout_s=asked.timeout_s, replica_labels=())
+    with PrometheusDoor(options, transport=transport) as door, disk_errors(f"importing into {out}", out):
+        fetch = Fetch(door=door, span=span, folder=work, progress=progress)
         frames = fetch.state(state_queries(asked.namespace, span.step_s))
         cluster = _cluster(frames, span)
         for shard in out.glob("*-*.parquet"):
@@ -88,7 +90,7 @@ def import_prometheus(
         tables = _write_events(cluster, asked, out)
         until_us = (span.end_s - span.start_s) * SECOND_US + TRACE_START_US
         write_declaration(out, cell=asked.cell, clusterdata="v3", observed_until_us=until_us)
-        report = _report(asked, cluster, windows | tables, server)
+        report = _report(asked, cluster, windows | tables, fetch.not_finite)
         write_json(out / REPORT, report)
         clean(out)
     return report
@@ -193,7 +195,7 @@ def _write_events(cluster: _Cluster, asked: ImportRequest, out: Path) -> dict[st
     return {table: frame.height for table, frame in tables.items() if table in TABLES}
 
 
-def _report(asked: ImportRequest, cluster: _Cluster, rows: Mapping[str, int], server: Prometheus) -> dict[str, Any]:
+def _report(asked: ImportRequest, cluster: _Cluster, rows: Mapping[str, int], not_finite: int) -> dict[str, Any]:
     ends: Sequence[str] = [event.rule for events in cluster.told.values() for event in events if event.rule]
     observed = cluster.around.observed
     wanted = (asked.end_s // WINDOW_S * WINDOW_S - cluster.around.start_s) // asked.step_s
@@ -206,6 +208,6 @@ def _report(asked: ImportRequest, cluster: _Cluster, rows: Mapping[str, int], se
         "ends": {rule: ends.count(rule) for rule in RULES},
         "restarts_unseen": sum(life.restarts_unseen for life in cluster.lives),
         "instants_observed": len(observed), "instants_missing": max(0, wanted - len(observed)),
-        "values_not_finite": server.gaps,
+        "values_not_finite": not_finite,
         "largest_node": {"cpu_cores": cluster.scale.cpu, "memory_bytes": cluster.scale.memory},
     }  # fmt: skip

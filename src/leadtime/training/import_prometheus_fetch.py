@@ -13,12 +13,17 @@ import polars as pl
 from leadtime.domain.errors import BadTrace
 from leadtime.risk.kube_facts import runs
 from leadtime.sources.kube_queries import Query
-from leadtime.sources.prometheus import Prometheus
+from leadtime.sources.prometheus import RangeAnswer
+from leadtime.sources.prometheus_findings import FindingKind
+from leadtime.sources.prometheus_grid import Grid
+from leadtime.sources.prometheus_sync import PrometheusDoor
+from leadtime.sources.prometheus_wire import TickBudget
 from leadtime.training.manifest import fingerprint, written
 from leadtime.training.progress import Progress, silent
 
 WORK = ".import"
 DAY_S = 86_400
+LONGEST_S = 3_600.0  # for one query and day, all its pieces and retries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +45,13 @@ class Span:
 
 @dataclass(slots=True, kw_only=True)
 class Fetch:
-    """Answers of one import. ``folder``: where they are kept."""
+    """Answers of one import. ``folder``: where they are kept. ``not_finite``: values that were NaN or ±Inf."""
 
-    server: Prometheus
+    door: PrometheusDoor
     span: Span
     folder: Path
     progress: Progress = silent
+    not_finite: int = 0
 
     def state(self, queries: Sequence[Query]) -> dict[str, pl.DataFrame]:
         """Runs of label values of each query over the whole span. Raises BadTrace where a needed one finds nothing."""
@@ -56,7 +62,7 @@ class Fetch:
             ]
             found[query.name] = pl.concat(days)
             if query.needed and found[query.name].is_empty():
-                raise absent(query.metric, self.server.url)
+                raise absent(query.metric, self.door.server.options.url)
         return found
 
     def usage(self, queries: Sequence[Query], number: int) -> dict[str, pl.DataFrame]:
@@ -68,12 +74,25 @@ class Fetch:
         place = self.folder / f"{query.name}-{number:04d}.parquet"
         total = len(list(self.span.days()))
         if not place.is_file():
-            answer = self.server.range(
-                query.promql, query.labels, start_s=day[0], end_s=day[1], step_s=self.span.step_s
-            )
-            written(place, answer.write_parquet)
+            count = (day[1] - day[0]) // self.span.step_s + 1
+            grid = Grid(start_s=day[0], step_s=self.span.step_s, count=count)
+            answer = self.door.whole_range(query.promql, grid, TickBudget(LONGEST_S))
+            self.not_finite += sum(each.count for each in answer.findings if each.kind is FindingKind.NOT_FINITE)
+            written(place, _table(query.labels, answer).write_parquet)
         self.progress(f"asking for {query.name}", number + 1, total, "days")
         return pl.read_parquet(place)
+
+
+def _table(labels: Sequence[str], answer: RangeAnswer) -> pl.DataFrame:
+    """``labels`` (text, "" where absent), at_s, value: one row a value, gaps have none."""
+    rows = [
+        (*(line.labels.get(label, "") for label in labels), at_s, value)
+        for line in answer.lines
+        for at_s, value in zip(answer.grid.instants(), line.values, strict=True)
+        if value is not None
+    ]
+    schema = dict.fromkeys(labels, pl.String) | {"at_s": pl.Int64, "value": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def absent(metric: str, url: str) -> BadTrace:
