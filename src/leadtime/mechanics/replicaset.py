@@ -16,7 +16,7 @@ from math import log2
 
 _NS_PER_S = 1e9
 Uid = str | int
-DeletionKey = tuple[bool, int, bool, int, int, int, int, int, Uid]
+DeletionKey = tuple[bool, int, bool, int, int, int, int, int, int, Uid]
 _ZERO_TIME = -2  # before every rank: a pod without a time counts as the youngest
 _FUTURE = -1
 
@@ -45,6 +45,7 @@ class RankedPod:
     ready_since_s: float | None
     created_s: float
     restarts: int = 0  # highest restart count among its containers
+    sidecar_restarts: int = 0  # the same among its init containers that restart always
     deletion_cost: int = 0  # annotation controller.kubernetes.io/pod-deletion-cost
 
 
@@ -83,6 +84,7 @@ def deletion_key(  # noqa: PLR0917  plain positional values on purpose: the simu
     created_s: float,
     now_s: float,
     uid: Uid,
+    sidecar_restarts: int = 0,
 ) -> DeletionKey:
     """A key that sorts pods in the order of deletion (smallest = deleted first), for callers with their own pods.
 
@@ -91,8 +93,8 @@ def deletion_key(  # noqa: PLR0917  plain positional values on purpose: the simu
     lets the UID decide (``deletion_order`` does not).
     """
     if ready:
-        return (assigned, phase, True, cost, -rank, _age_rank(ready_since_s, now_s), 0, 0, uid)
-    return (assigned, phase, False, cost, -rank, 0, -restarts, _age_rank(created_s, now_s), uid)
+        return (assigned, phase, True, cost, -rank, _age_rank(ready_since_s, now_s), 0, 0, 0, uid)
+    return (assigned, phase, False, cost, -rank, 0, -restarts, -sidecar_restarts, _age_rank(created_s, now_s), uid)
 
 
 def first_deleted(one: RankedPod, other: RankedPod, *, rank: int, other_rank: int, now_s: float) -> bool:
@@ -109,8 +111,10 @@ def first_deleted(one: RankedPod, other: RankedPod, *, rank: int, other_rank: in
         return rank > other_rank
     if one.ready and one.ready_since_s != other.ready_since_s:  # 6. shorter ready first, by powers of two
         return _younger(one.ready_since_s, other.ready_since_s, one.uid, other.uid, now_s)
-    if one.restarts != other.restarts:  # 7. more restarts first
+    if one.restarts != other.restarts:  # 7. more restarts first, then more of the sidecars
         return one.restarts > other.restarts
+    if one.sidecar_restarts != other.sidecar_restarts:
+        return one.sidecar_restarts > other.sidecar_restarts
     if one.created_s != other.created_s:  # 8. younger first, by powers of two
         return _younger(one.created_s, other.created_s, one.uid, other.uid, now_s)
     return False
@@ -143,6 +147,7 @@ def _key_of(pod: RankedPod, rank: int, now_s: float) -> DeletionKey:
         pod.created_s,
         now_s,
         pod.uid,
+        pod.sidecar_restarts,
     )
 
 

@@ -65,6 +65,15 @@ RULES = [
     pytest.param(pod("z", restarts=2), pod("a", restarts=1), id="7 more restarts first (ready at one instant)"),
     pytest.param(starting("z", restarts=2), starting("a", created_s=NOW_S), id="7 more restarts before younger"),
     pytest.param(
+        starting("z", sidecar_restarts=1), starting("a", created_s=NOW_S), id="7 then more restarts of a sidecar"
+    ),
+    pytest.param(
+        starting("z", restarts=1), starting("a", sidecar_restarts=9), id="7 containers before sidecars"
+    ),
+    pytest.param(
+        pod("z", sidecar_restarts=1), pod("a", created_s=NOW_S - 10.0), id="7 a sidecar's (ready at one instant)"
+    ),
+    pytest.param(
         starting("z", created_s=NOW_S - 1000.0), starting("a"), id="8 created 1,000 s (2^39) before 4,000 s (2^41)"
     ),
     pytest.param(
