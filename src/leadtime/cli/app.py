@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from leadtime.cli import borg, dashboard, demo, policy, replay
+from leadtime.cli import borg, dashboard, demo, forecast, policy, replay
 
 app = typer.Typer(
     name="leadtime",
@@ -39,3 +39,4 @@ app.command("replay", epilog=replay.EXAMPLE)(replay.replay)
 app.command("dashboard", epilog=dashboard.EXAMPLE)(dashboard.dashboard)
 app.add_typer(policy.app, name="policy")
 app.add_typer(borg.app, name="borg")
+app.add_typer(forecast.app, name="forecast")

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from leadtime.cli.options import ReplayOptions, parse_duration, parse_folder, parse_instant, parse_where
-from leadtime.sources.demand_file_options import Aggregate, DemandFileOptions, OnDuplicate, TimeUnit, ValueUnit
+from leadtime.cli import demand_options
+from leadtime.cli.options import ReplayOptions, parse_duration, parse_folder, parse_instant
+from leadtime.sources.demand_file_options import OnDuplicate, ValueUnit
 
 EXAMPLE = (
     "\b\nExample:\n  leadtime replay --demand ingress-01.csv --time-column timestamp \\\n"
@@ -16,21 +17,10 @@ EXAMPLE = (
 WARM_UP = timedelta(days=7)
 
 _Demand = Annotated[Path, typer.Option(metavar="FILE", help="CSV or Parquet; at most 200 MB and 5,000,000 rows.")]
-_TimeColumn = Annotated[str, typer.Option(metavar="COL", help="Column of times.")]
-_ValueColumn = Annotated[str, typer.Option(metavar="COL", help="Column of demand.")]
 _Capacity = Annotated[float, typer.Option(metavar="RPS", help="Requests/s one ready pod serves.")]
 _Scenario = Annotated[str, typer.Option(metavar="NAME|FILE", help="Cluster and stage times, such as gpu-40min.")]
 _OUT_HELP = "Folder for report.json, report.html and ticks.sqlite."
 _Out = Annotated[Path, typer.Option(parser=parse_folder, metavar="DIR", help=_OUT_HELP)]
-_TimeUnit = Annotated[TimeUnit | None, typer.Option(help="Times are numbers in this unit.")]
-_Start = Annotated[datetime | None, typer.Option(parser=parse_instant, metavar="TIME", help="The instant of number 0.")]
-_ZONE_HELP = "Zone of times without an offset, such as Europe/Berlin; else UTC."
-_TimeZone = Annotated[str | None, typer.Option(metavar="ZONE", help=_ZONE_HELP)]
-_GroupBy = Annotated[str | None, typer.Option(metavar="COL", help="One series a value of this column ...")]
-_Aggregate = Annotated[Aggregate | None, typer.Option(help="... put together as their sum (if left out) or mean.")]
-_OnDuplicate = Annotated[OnDuplicate, typer.Option(help="Rows with equal times.")]
-_ValueUnit = Annotated[ValueUnit, typer.Option(help="Requests per second, or counted per minute.")]
-_Where = Annotated[list[str] | None, typer.Option(metavar="COL=VALUE", help="Keep such rows only; repeatable.")]
 _Policy = Annotated[Path | None, typer.Option(metavar="FILE", help="Thresholds; 'leadtime policy show' lists them.")]
 _KillAt = Annotated[
     datetime | None, typer.Option(parser=parse_instant, metavar="TIME", help="Throw the kill switch then.")
@@ -46,19 +36,19 @@ _Json = Annotated[bool, typer.Option("--json", help="Print report.json on stdout
 def replay(
     *,
     demand: _Demand,
-    time_column: _TimeColumn,
-    value_column: _ValueColumn,
+    time_column: demand_options.TimeColumn,
+    value_column: demand_options.ValueColumn,
     capacity_per_pod: _Capacity,
     scenario: _Scenario,
     out: _Out,
-    time_unit: _TimeUnit = None,
-    start: _Start = None,
-    time_zone: _TimeZone = None,
-    group_by: _GroupBy = None,
-    aggregate: _Aggregate = None,
-    on_duplicate: _OnDuplicate = OnDuplicate.ERROR,
-    value_unit: _ValueUnit = ValueUnit.RPS,
-    where: _Where = None,
+    time_unit: demand_options.TimeUnit = None,
+    start: demand_options.Start = None,
+    time_zone: demand_options.TimeZone = None,
+    group_by: demand_options.GroupBy = None,
+    aggregate: demand_options.Aggregate = None,
+    on_duplicate: demand_options.OnDuplicate = OnDuplicate.ERROR,
+    value_unit: demand_options.ValueUnit = ValueUnit.RPS,
+    where: demand_options.Where = None,
     policy: _Policy = None,
     kill_at: _KillAt = None,
     warm_up: _WarmUp = None,
@@ -69,12 +59,9 @@ def replay(
     """Replay a demand series beside HPA alone and beside an oracle."""
     from leadtime.cli import replay_run
 
-    if start is not None and time_unit is None:
-        raise typer.BadParameter("--start is the instant of number 0: say the numbers' unit with --time-unit s or ms")
-    file = DemandFileOptions(
+    file = demand_options.file_options(
         time_column=time_column, value_column=value_column, time_unit=time_unit, start=start, time_zone=time_zone,
-        group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit,
-        where=parse_where(where or ()),
+        group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit, where=where,
     )  # fmt: skip
     options = ReplayOptions(
         demand=demand, file=file, capacity_per_pod_rps=_positive(capacity_per_pod), scenario=scenario,

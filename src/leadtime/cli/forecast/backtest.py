@@ -1,0 +1,107 @@
+"""``leadtime forecast backtest``: a demand series → a scoreboard of models. The work is in ``backtest_run``."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leadtime.cli import demand_options
+from leadtime.cli.options import parse_duration, parse_folder
+from leadtime.sources.demand_file_options import DemandFileOptions, OnDuplicate, ValueUnit
+
+EXAMPLE = (
+    "\b\nExamples:\n  leadtime forecast backtest mongo-01.csv --time-column timestamp \\\n"
+    "    --value-column value --horizon 10m --lead 40m --out out\n"
+    "  leadtime forecast backtest rps.csv --time-column t --value-column rps --models ets --json"
+)
+TEN_MINUTES, FORTY_MINUTES = timedelta(minutes=10), timedelta(minutes=40)
+
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet; at most 200 MB and 5,000,000 rows.")]
+_Horizon = Annotated[
+    timedelta | None, typer.Option(parser=parse_duration, metavar="DURATION", help="Judged so far ahead; 10m.")
+]
+_LEAD_HELP = "Time from asking to a ready pod: cost is judged so far ahead; 40m."
+_Lead = Annotated[timedelta | None, typer.Option(parser=parse_duration, metavar="DURATION", help=_LEAD_HELP)]
+_CAPACITY_HELP = "Demand one pod serves; a hundredth of the peak if left out."
+_Capacity = Annotated[float | None, typer.Option(metavar="RPS", help=_CAPACITY_HELP)]
+_TestShare = Annotated[
+    float, typer.Option(min=0.05, max=0.95, metavar="RATIO", help="The last share of the time is the test.")
+]
+_Models = Annotated[str | None, typer.Option(metavar="NAMES", help="Only these, with commas; and the naive two.")]
+_Budget = Annotated[
+    timedelta | None, typer.Option(parser=parse_duration, metavar="DURATION", help="Most time for one fit; 5m.")
+]
+_Seed = Annotated[int, typer.Option(min=0, help="Which draw; equal seeds give equal numbers.")]
+_Out = Annotated[
+    Path | None, typer.Option(parser=parse_folder, metavar="DIR", help="Folder for backtest.json and backtest.html.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print backtest.json on stdout.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacktestRequest:
+    """The command line as typed values; ``capacity_per_pod`` None: peak/100."""
+
+    path: Path
+    file: DemandFileOptions
+    horizon: timedelta
+    lead: timedelta
+    capacity_per_pod: float | None
+    test_share: float
+    models: tuple[str, ...] | None
+    fit_budget: timedelta
+    seed: int
+    out: Path | None
+    json: bool
+
+
+def backtest(
+    *,
+    file: _File,
+    time_column: demand_options.TimeColumn,
+    value_column: demand_options.ValueColumn,
+    horizon: _Horizon = None,
+    lead: _Lead = None,
+    capacity_per_pod: _Capacity = None,
+    test_share: _TestShare = 0.4,
+    models: _Models = None,
+    fit_budget: _Budget = None,
+    time_unit: demand_options.TimeUnit = None,
+    start: demand_options.Start = None,
+    time_zone: demand_options.TimeZone = None,
+    group_by: demand_options.GroupBy = None,
+    aggregate: demand_options.Aggregate = None,
+    on_duplicate: demand_options.OnDuplicate = OnDuplicate.ERROR,
+    value_unit: demand_options.ValueUnit = ValueUnit.RPS,
+    where: demand_options.Where = None,
+    seed: _Seed = 0,
+    out: _Out = None,
+    json: _Json = False,
+) -> None:
+    """Judge every model on a demand series, beside naive and ceiling, and pick a champion or none."""
+    from leadtime.cli.forecast import backtest_run
+
+    if capacity_per_pod is not None and not 0 < capacity_per_pod < float("inf"):
+        raise typer.BadParameter(f"--capacity-per-pod is {capacity_per_pod:g}, must be above 0 and finite")
+    options = demand_options.file_options(
+        time_column=time_column, value_column=value_column, time_unit=time_unit, start=start, time_zone=time_zone,
+        group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit, where=where,
+    )  # fmt: skip
+    asked = BacktestRequest(
+        path=file, file=options, horizon=horizon or TEN_MINUTES, lead=lead or FORTY_MINUTES,
+        capacity_per_pod=capacity_per_pod, test_share=test_share, models=_names(models),
+        fit_budget=fit_budget or timedelta(minutes=5), seed=seed, out=out, json=json,
+    )  # fmt: skip
+    backtest_run.run(asked)
+
+
+def _names(models: str | None) -> tuple[str, ...] | None:
+    """The names between commas; None for none asked."""
+    if models is None:
+        return None
+    names = tuple(name.strip() for name in models.split(",") if name.strip())
+    if not names:
+        raise typer.BadParameter("--models names no model; write --models last_value,ets")
+    return names

@@ -1,0 +1,71 @@
+"""What ``leadtime forecast backtest`` does: demand file → backtest → table, JSON, and two files in ``--out``."""
+
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from leadtime.cli import console
+from leadtime.cli.borg.progress import shown
+from leadtime.cli.forecast.backtest import BacktestRequest
+from leadtime.policy.schema import Policy
+from leadtime.sources.demand_file import read_demand
+from leadtime.training.backtest.field import field
+from leadtime.training.backtest.plan import BacktestOptions
+from leadtime.training.backtest.report import encode, to_json
+from leadtime.training.backtest.run import Backtest, backtest
+from leadtime.training.backtest.series import from_file
+
+
+def run(asked: BacktestRequest) -> None:
+    """Judge the file's series and say what came of it."""
+    out = console.stderr()
+    result = _judge(asked, out)
+    fields = to_json(result)
+    if asked.json:
+        typer.echo(encode(fields), nl=False)
+    else:
+        _show(out, fields)
+
+
+def _judge(asked: BacktestRequest, out: Console) -> Backtest:
+    policy = Policy()
+    series = from_file(read_demand(asked.path, asked.file), asked.path.stem)
+    options = BacktestOptions(
+        horizon_s=int(asked.horizon.total_seconds()), lead_s=int(asked.lead.total_seconds()),
+        per_pod=asked.capacity_per_pod, target_ratio=policy.scaling.target_utilisation_ratio,
+        level_ratio=policy.forecast.level_ratio, test_share=asked.test_share, models=asked.models, seed=asked.seed,
+        fit_budget_s=asked.fit_budget.total_seconds(),
+    )  # fmt: skip
+    with shown(out) as progress:
+        return backtest(series, field(policy.forecast), options, progress)
+
+
+def _show(out: Console, fields: dict[str, Any]) -> None:
+    """The scoreboard and the verdict."""
+    out.print(
+        f"\n[bold]{escape(fields['series'])}[/bold]: {fields['origins']:,} origins, {fields['horizon_s']} s ahead; "
+        f"naive {fields['naive_within_10pct_ratio']:.1%} within ±10 % ({fields['naive']}), "
+        f"ceiling {fields['ceiling_within_10pct_ratio']:.1%}"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("model", no_wrap=True)
+    for heading in ("±10 %", "skill", "inside 90 %", "width", "loss", "÷ seasonal", "short min", "pod-h", "fit s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, line in fields["models"].items():
+        table.add_row(name, *_cells(line))
+    out.print(table)
+    out.print(f"champion {fields['reason']}; acts: {'yes' if fields['acts'] else 'no'}", markup=False, soft_wrap=True)
+
+
+def _cells(line: dict[str, Any]) -> list[str]:
+    if line["refused"] is not None and not line["origins"]:
+        return [escape(str(line["refused"]))]
+    forms = {
+        "within_10pct_ratio": "{:.1%}", "skill": "{:+.2f}", "coverage_ratio": "{:.1%}",
+        "mean_interval_width_ratio": "{:.2f}", "weighted_quantile_loss": "{:.3f}",
+        "relative_quantile_loss": "{:.2f}", "shortfall_minutes": "{:,}", "pod_hours": "{:,.0f}", "fit_s": "{:.1f}",
+    }  # fmt: skip
+    return ["–" if line[key] is None else form.format(line[key]) for key, form in forms.items()]

@@ -1,0 +1,137 @@
+"""Every model's losses on the same origins → the champion, why, and whether it may act; and who steps down when.
+
+Two measures decide, one after the other: shortfall at equal pod-hours, because that is what a forecast is for, and
+then hits within ± 10 %. Ties go to the simpler model. Errors within six hours are not independent, so differences are
+taken by blocks of six hours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leadtime.forecast.model import FloatColumn
+
+BLOCK_S = 21_600
+AS_GOOD_ERRORS = 1.0  # record 0019: no worse than the best within one standard error …
+BELOW_NAIVE_ERRORS = 2.0  # … and not below the naive hit rate by two
+LEAST_BLOCKS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Contestant:
+    """One model on the origins all are judged on, in the order of time; NaN where it said nothing.
+
+    ``hit``: 1.0 within ± 10 %. ``short``: shortfall at equal pod-hours; all NaN where its bounds cannot be scaled so.
+    """
+
+    name: str
+    hit: FloatColumn
+    short: FloatColumn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Mean of paired differences and its standard error; None with fewer than two blocks."""
+
+    mean: float
+    error: float | None
+    blocks: int
+
+    def above(self, errors: float) -> bool:
+        """True when the mean is above 0 by more than ``errors`` standard errors."""
+        return self.error is not None and self.mean > errors * self.error
+
+    def below(self, errors: float) -> bool:
+        """True when the mean is below 0 by more than ``errors`` standard errors."""
+        return self.error is not None and self.mean < -errors * self.error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The champion's name, one sentence of reason, and whether its forecasts may be acted on."""
+
+    champion: str
+    reason: str
+    acts: bool
+
+
+def difference(one: FloatColumn, other: FloatColumn, at_s: npt.NDArray[np.int64]) -> Difference:
+    """Mean of ``one − other`` where both are known, with the standard error of the mean by blocks of six hours.
+
+    The error of a ratio of sums (differences over counts), so that blocks with few origins weigh little.
+    """
+    off = one - other
+    known = ~np.isnan(off)
+    if not known.any():
+        return Difference(mean=0.0, error=None, blocks=0)
+    _, block = np.unique(at_s[known] // BLOCK_S, return_inverse=True)
+    sums, counts = np.bincount(block, weights=off[known]), np.bincount(block)
+    mean, blocks = float(sums.sum() / counts.sum()), len(counts)
+    if blocks < LEAST_BLOCKS:
+        return Difference(mean=mean, error=None, blocks=blocks)
+    residual = sums - mean * counts
+    error = float(np.sqrt(blocks / (blocks - 1) * (residual**2).sum()) / counts.sum())
+    return Difference(mean=mean, error=error, blocks=blocks)
+
+
+def choose(field: Sequence[Contestant], naive: Sequence[str], at_s: npt.NDArray[np.int64]) -> Chosen:
+    """The simplest model that is as good as the best; ``field`` simplest first, ``naive`` names who needs no skill.
+
+    1. Out: whose hits lie below the better naive's by two standard errors.
+    2. Of the rest: within one standard error of the fewest short minutes at equal pod-hours.
+    3. Of those: within one standard error of the most hits. The simplest of these is the champion.
+    It acts where it is no naive one and is above last value in hits, or below it in shortfall, by one standard error.
+    Raises ValueError when no naive model is in the field.
+    """
+    baselines = [one for one in field if one.name in naive]
+    if not baselines:
+        raise ValueError(f"choosing a champion: none of {', '.join(naive)} is in the field")
+    better = max(baselines, key=_hits)
+    judged = [one for one in field if not np.isnan(one.hit).all()]
+    fair = [one for one in judged if not difference(one.hit, better.hit, at_s).below(BELOW_NAIVE_ERRORS)]
+    cheap = _as_good(fair, [-one.short for one in fair], at_s)
+    good = _as_good(cheap, [one.hit for one in cheap], at_s)
+    champion = good[0] if good else better
+    last = baselines[0]
+    more_hits = difference(champion.hit, last.hit, at_s)
+    less_short = difference(-champion.short, -last.short, at_s)
+    acts = champion.name not in naive and (more_hits.above(AS_GOOD_ERRORS) or less_short.above(AS_GOOD_ERRORS))
+    return Chosen(champion=champion.name, reason=_reason(champion, better, field, at_s, acts=acts), acts=acts)
+
+
+def _hits(one: Contestant) -> float:
+    return -1.0 if np.isnan(one.hit).all() else float(np.nanmean(one.hit))
+
+
+def _as_good(field: Sequence[Contestant], gain: Sequence[FloatColumn], at_s: npt.NDArray[np.int64]) -> list[Contestant]:
+    """Those whose ``gain`` is not below the best's by more than one standard error; who has none is out.
+
+    Without any gain to compare by, all stay.
+    """
+    known = [i for i, column in enumerate(gain) if not np.isnan(column).all()]
+    if not known:
+        return list(field)
+    best = max(known, key=lambda i: float(np.nanmean(gain[i])))
+    return [field[i] for i in known if not difference(gain[i], gain[best], at_s).below(AS_GOOD_ERRORS)]
+
+
+def _reason(
+    champion: Contestant, better: Contestant, field: Sequence[Contestant], at_s: npt.NDArray[np.int64], *, acts: bool
+) -> str:
+    """One sentence with the numbers that decided."""
+    hits, naive = _hits(champion), _hits(better)
+    if champion.name == better.name:
+        return (
+            f"{champion.name}: none of {len(field)} models is better than it by more than the error of the comparison "
+            f"({hits:.1%} of forecasts within ±10 %)"
+        )
+    off = difference(champion.hit, better.hit, at_s)
+    error = "?" if off.error is None else f"{100 * off.error:.1f}"
+    beats = "it beats last value" if acts else "it does not beat last value by more than the error, so it does not act"
+    return (
+        f"{champion.name}: the simplest of {len(field)} models as good as the best in shortfall at equal pod-hours and "
+        f"in hits ({hits:.1%} within ±10 % against {naive:.1%} of {better.name}, difference {100 * off.mean:+.1f} ± "
+        f"{error} points); {beats}"
+    )

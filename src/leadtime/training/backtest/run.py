@@ -1,0 +1,202 @@
+"""A series and a field of models → a judged backtest: fit, choose on the first part, fit again, judge on the rest.
+
+Models are fitted on the first 60 % of the first part and compared on what is left of it; the champion is fixed there.
+Then they are fitted on all of the first part, and the test is opened once. Bounds are calibrated by the misses of both
+walks in the order of time: those of the first were made without knowing what came.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+
+from leadtime.domain.errors import WrongUse
+from leadtime.forecast import selection
+from leadtime.forecast.conformal import Bounds, calibrated
+from leadtime.forecast.model import MINUTE_S, DemandModel, FloatColumn, TooShort
+from leadtime.forecast.selection import Chosen, Contestant
+from leadtime.training.backtest import score as scores
+from leadtime.training.backtest.cost import Cost, at_pod_hours, cost
+from leadtime.training.backtest.plan import BacktestOptions, Plan, plan
+from leadtime.training.backtest.score import Judged, ModelScore, Naive
+from leadtime.training.backtest.series import BacktestSeries
+from leadtime.training.backtest.trainee import MinuteHistory, NotFitted, Trainee
+from leadtime.training.backtest.walk import Asked, walk
+from leadtime.training.backtest.yardsticks import BoolColumn, Yardsticks, within, yardsticks
+from leadtime.training.progress import Progress
+
+NAIVE = ("last_value", "mean_5min")
+EXPECTED = 1  # row of Said.values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Spoken:
+    """What one model said at every origin, by horizon: expected values and calibrated bounds; NaN where nothing."""
+
+    name: str
+    expected: FloatColumn
+    bounds: Bounds
+    at_lead: Bounds
+    fit_s: float
+    refused: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Backtest:
+    """The whole result; ``spoken`` keeps the columns that the pages draw."""
+
+    series: BacktestSeries
+    options: BacktestOptions
+    plan: Plan
+    sticks: Yardsticks
+    test: BoolColumn
+    naive: Naive
+    spoken: tuple[Spoken, ...]
+    scores: tuple[ModelScore, ...]
+    chosen: Chosen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fitted:
+    """A model of one phase, or why there is none."""
+
+    name: str
+    model: DemandModel | None
+    refused: str | None
+    fit_s: float
+
+
+def backtest(
+    series: BacktestSeries, field: Sequence[Trainee], options: BacktestOptions, progress: Progress
+) -> Backtest:
+    """Fit, choose, fit again, judge. ``field`` simplest first, the two naive models among them.
+
+    Raises WrongUse when the series or the options do not allow a judgement. Equal input gives an equal result, except
+    for seconds.
+    """
+    laid = plan(series, options)
+    racing = _chosen_field(field, options, series.name)
+    spoken = _speak(series, racing, options, laid, progress)
+    sticks, at_lead = yardsticks(series, options.horizon_s), yardsticks(series, options.lead_s)
+    numbers = np.arange(laid.buckets)
+    choice = (numbers >= laid.choice_first) & (numbers + max(laid.ahead, laid.lead_ahead) < laid.cut)
+    test = (numbers >= laid.test_first) & sticks.scored()
+    reference = calibrated(sticks.seasonal, sticks.truth, sticks.ahead, options.level_ratio)
+    judged = Judged(series=series, sticks=sticks, origins=test, reference=reference)
+    chosen = _choose(spoken, judged, at_lead.truth, choice & sticks.scored(), laid)
+    return Backtest(
+        series=series, options=options, plan=laid, sticks=sticks, test=test, naive=scores.naive_of(sticks, test),
+        spoken=spoken, scores=_scores(spoken, judged, at_lead.truth, numbers >= laid.test_first, laid), chosen=chosen,
+    )  # fmt: skip
+
+
+def _chosen_field(field: Sequence[Trainee], options: BacktestOptions, name: str) -> tuple[Trainee, ...]:
+    """The models asked for, and the two naive ones always."""
+    if options.models is None:
+        return tuple(field)
+    names = [one.name for one in field]
+    for wanted in options.models:
+        if wanted not in names:
+            raise WrongUse(
+                "backtest-unknown-model", f"backtesting {name}", f"there is no model {wanted}",
+                f"choose among {', '.join(names)}",
+            )  # fmt: skip
+    return tuple(one for one in field if one.name in (*NAIVE, *options.models))
+
+
+def _speak(
+    series: BacktestSeries, field: Sequence[Trainee], options: BacktestOptions, laid: Plan, progress: Progress
+) -> tuple[Spoken, ...]:
+    """Fit everybody twice, walk once, calibrate."""
+    first = [_fit(one, series, laid.fitted, options, progress) for one in field]
+    second = [_fit(one, series, laid.cut, options, progress) for one in field]
+    asked, places = [], []
+    for number, (early, late) in enumerate(zip(first, second, strict=True)):
+        for one, origins in ((early, (laid.choice_first, laid.test_first)), (late, (laid.test_first, laid.buckets))):
+            if one.model is not None:
+                stride = getattr(one.model, "stride", 1)
+                asked.append(Asked(model=one.model, first=origins[0], until=origins[1], stride=stride))
+                places.append(number)
+    steps = (options.horizon_s // MINUTE_S - 1, options.lead_s // MINUTE_S - 1)
+    said = walk(series, asked, steps, lambda share: progress("origins", int(100 * share), 100, "%"))
+    expected = np.full((len(field), 2, laid.buckets), np.nan)
+    refused = [late.refused for late in second]
+    for number, answer in zip(places, said, strict=True):
+        answered = ~np.isnan(answer.values[EXPECTED])
+        expected[number][answered] = answer.values[EXPECTED][answered]
+        if second[number].model is not None:  # the walk of the second fit comes last and has the last word
+            refused[number] = None if answer.answered else answer.refusal
+    return tuple(
+        _calibrate(series, second[number], expected[number], refused[number], options) for number in range(len(field))
+    )
+
+
+def _calibrate(
+    series: BacktestSeries, fitted: _Fitted, expected: FloatColumn, refused: str | None, options: BacktestOptions
+) -> Spoken:
+    """Bounds at the horizon (with quantiles) and at the lead."""
+    at_horizon, at_lead = yardsticks(series, options.horizon_s), yardsticks(series, options.lead_s)
+    return Spoken(
+        name=fitted.name,
+        expected=expected[0],
+        bounds=calibrated(expected[0], at_horizon.truth, at_horizon.ahead, options.level_ratio),
+        at_lead=calibrated(expected[1], at_lead.truth, at_lead.ahead, options.level_ratio, levels=()),
+        fit_s=fitted.fit_s,
+        refused=refused,
+    )
+
+
+def _fit(trainee: Trainee, series: BacktestSeries, until: int, options: BacktestOptions, progress: Progress) -> _Fitted:
+    """Fit on the first ``until`` buckets, held over their minutes."""
+    history = MinuteHistory(start_s=series.start_s, values=np.repeat(series.values[:until], series.bucket_min))
+    what, begun = f"fitting {trainee.name}", perf_counter()
+    result = trainee.fit(
+        history, seed=options.seed, budget_s=options.fit_budget_s,
+        progress=lambda share: progress(what, int(100 * share), 100, "%"),
+    )  # fmt: skip
+    refused = result.reason if isinstance(result, TooShort | NotFitted) else None
+    model = None if isinstance(result, TooShort | NotFitted) else result
+    return _Fitted(name=trainee.name, model=model, refused=refused, fit_s=perf_counter() - begun)
+
+
+def _costs(
+    spoken: Sequence[Spoken], truth: FloatColumn, where: BoolColumn, laid: Plan, bucket_min: int
+) -> dict[str, tuple[Cost, Cost | None]]:
+    """Each model's cost as asked, and at the pod-hours of last value on the buckets it answered for."""
+    naive = np.where(where, spoken[0].at_lead.upper, np.nan)
+    found = {}
+    for one in spoken:
+        upper = np.where(where, one.at_lead.upper, np.nan)
+        came = np.where(np.isnan(upper) | np.isnan(naive), np.nan, truth)
+        wanted = cost(naive, came, laid.capacity, bucket_min).pod_hours
+        equal = at_pod_hours(wanted, upper, came, laid.capacity, bucket_min) if wanted else None
+        found[one.name] = (cost(upper, truth, laid.capacity, bucket_min), equal)
+    return found
+
+
+def _choose(
+    spoken: Sequence[Spoken], judged: Judged, lead_truth: FloatColumn, choice: BoolColumn, laid: Plan
+) -> Chosen:
+    """The champion, from what was said about the part before the test."""
+    costs = _costs(spoken, lead_truth, choice, laid, judged.series.bucket_min)
+    nothing = np.full(laid.buckets, np.nan)
+    contestants = []
+    for one in spoken:
+        equal = costs[one.name][1]
+        hit = np.where(choice, within(one.expected, judged.sticks.truth), np.nan)
+        contestants.append(Contestant(name=one.name, hit=hit, short=equal.strained if equal else nothing))
+    return selection.choose(contestants, NAIVE, judged.times_s())
+
+
+def _scores(
+    spoken: Sequence[Spoken], judged: Judged, lead_truth: FloatColumn, where: BoolColumn, laid: Plan
+) -> tuple[ModelScore, ...]:
+    """Everybody's line, over the test."""
+    costs = _costs(spoken, lead_truth, where, laid, judged.series.bucket_min)
+    lines = []
+    for one in spoken:
+        line = scores.score(judged, one.name, one.expected, one.bounds)
+        money = scores.cost_fields(*costs[one.name]) if line.scored else {}
+        lines.append(replace(line, fit_s=one.fit_s, refused=one.refused, **money))  # type: ignore[arg-type]
+    return tuple(lines)
