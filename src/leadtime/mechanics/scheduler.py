@@ -14,6 +14,7 @@ from heapq import heapify, heappop, heapreplace
 from leadtime.mechanics.scheduler_shapes import (
     CORDON_TAINT,
     CPU,
+    EPHEMERAL_STORAGE,
     GPU,
     MEMORY,
     WHOLE_GPU_MILLI,
@@ -292,15 +293,13 @@ def _score(pod: PodShape, node: NodeShape, scoring: Scoring) -> int:
     """0–100, whole-number arithmetic as in leastResourceScorer and mostResourceScorer."""
     total = weights = 0
     for part in scoring.weights:
-        asked = pod.requests.get(part.resource, 0)
-        if part.resource in _SCORED_WHEN_UNSET:
-            asked = asked or _SCORED_WHEN_UNSET[part.resource]
-        elif asked == 0:
+        asked = pod.requests.get(part.resource, _SCORED_WHEN_UNSET.get(part.resource, 0))
+        if asked == 0 and part.resource not in {CPU, MEMORY, EPHEMERAL_STORAGE}:
             continue  # an extended resource the pod does not ask for is not scored
         allocatable = node.allocatable.get(part.resource, 0)
         if allocatable == 0:
             continue
-        requested = allocatable - node.free(part.resource) + asked
+        requested = allocatable - node.free(part.resource) + _standing_unset(node, part.resource) + asked
         if scoring.strategy is Strategy.LEAST_ALLOCATED:
             score = max(0, allocatable - requested) * _MAX_SCORE // allocatable
         else:
@@ -308,3 +307,9 @@ def _score(pod: PodShape, node: NodeShape, scoring: Scoring) -> int:
         total += score * part.weight
         weights += part.weight
     return total // weights if weights else 0
+
+
+def _standing_unset(node: NodeShape, resource: str) -> int:
+    """What the pods that stand on the node without a request count as."""
+    pods = {CPU: node.pods_without_cpu, MEMORY: node.pods_without_memory}.get(resource, 0)
+    return pods * _SCORED_WHEN_UNSET.get(resource, 0)

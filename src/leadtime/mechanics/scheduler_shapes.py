@@ -12,6 +12,7 @@ from enum import StrEnum
 
 CPU = "cpu"
 MEMORY = "memory"
+EPHEMERAL_STORAGE = "ephemeral-storage"
 GPU = "nvidia.com/gpu"
 WHOLE_GPU_MILLI = 1000
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
@@ -19,6 +20,7 @@ CORDON_TAINT = "node.kubernetes.io/unschedulable"
 _LABEL_CHARACTERS = 63
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
 class Effect(StrEnum):
@@ -171,7 +173,8 @@ class NodeShape:
 
     ``requested[GPU]`` counts whole GPUs in use, a shared device as one. ``shared_gpu_free_milli``: what is free on each
     shared device; a device with all 1,000 free is a whole GPU again. An absent resource is 0: the node does not
-    advertise it (a GPU node before its device plugin registered).
+    advertise it (a GPU node before its device plugin registered). ``pods_without_cpu``, ``pods_without_memory``: pods
+    on it that ask for none (asking for 0 is asking); they count in scores, not in what is free.
     """
 
     name: str
@@ -180,6 +183,8 @@ class NodeShape:
     shared_gpu_free_milli: tuple[int, ...] = ()
     max_pods: int = 110  # kubelet's default
     pods: int = 0
+    pods_without_cpu: int = 0
+    pods_without_memory: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
@@ -234,6 +239,8 @@ class NodeShape:
             self,
             requested=_sum(self.requested, pod.requests, sign),
             pods=self.pods + sign,
+            pods_without_cpu=self.pods_without_cpu + sign * (CPU not in pod.requests),
+            pods_without_memory=self.pods_without_memory + sign * (MEMORY not in pod.requests),
             shared_gpu_free_milli=tuple(shared),
         )
 
@@ -263,5 +270,6 @@ def _sum(left: Mapping[str, int], right: Mapping[str, int], sign: int) -> dict[s
 
 
 def _integer(text: str | None) -> int | None:
-    # Not int() alone: Python also reads " 5 " and "1_000", which Go does not.
-    return int(text) if text is not None and _INTEGER.fullmatch(text) else None
+    """As Go reads an int64; None for what it does not. Python alone also reads " 5 ", "1_000" and larger numbers."""
+    number = int(text) if text is not None and _INTEGER.fullmatch(text) else None
+    return number if number is not None and _INT64_MIN <= number <= _INT64_MAX else None

@@ -120,7 +120,13 @@ def test_the_cordon_is_tolerated_by_its_own_taint() -> None:
     assert refused_by(pod(tolerations=(cordon,)), node(unschedulable=True)) == []
 
 
-LABELS = {"zone": "b", "gpu-memory": "141", "generation": "nine"}
+LABELS = {
+    "zone": "b",
+    "gpu-memory": "141",
+    "generation": "nine",
+    "big": "9223372036854775807",
+    "huge": "9223372036854775808",
+}
 
 
 @pytest.mark.parametrize(
@@ -145,6 +151,11 @@ LABELS = {"zone": "b", "gpu-memory": "141", "generation": "nine"}
         pytest.param("gpu-memory", Operator.GT, ("80", "90"), False, id="Gt with two values"),
         pytest.param("gpu-memory", Operator.LT, ("1_000",), False, id="a number only Python would read"),
         pytest.param("gpu-memory", Operator.GT, ("-1",), False, id="a negative number is no label value"),
+        pytest.param("big", Operator.GT, ("9223372036854775806",), True, id="the largest int64"),
+        pytest.param(
+            "gpu-memory", Operator.LT, ("9223372036854775808",), False, id="a number beyond int64 is not read"
+        ),
+        pytest.param("huge", Operator.GT, ("1",), False, id="nor is a label beyond int64"),
         pytest.param("zone", Operator.NOT_IN, ("-a",), False, id="nor is a leading dash"),
         pytest.param("zone", Operator.NOT_IN, ("a" * 64,), False, id="nor are 64 characters"),
         pytest.param("zone", Operator.NOT_IN, (), False, id="NotIn nothing cannot be read"),
@@ -280,6 +291,25 @@ def test_a_pod_without_a_cpu_request_is_scored_as_a_tenth_of_a_core() -> None:
     # 15,999 + 100 = 16,099 → 49; 15,900 + 100 = 16,000 → 50. With 0 instead of 100 both were 50 and "a" would win.
     nodes = [node("a", requested={CPU: 15_999}), node("b", requested={CPU: 15_900})]
     assert scheduler.place(PodShape(), nodes, Scoring(weights=(Weight(resource=CPU),))) == 1
+
+
+def test_asking_for_no_cpu_is_not_the_same_as_not_asking_in_scores() -> None:
+    # Asked for 0: 15,999 → 50 and 15,900 → 50, equal. Not asked: as above.
+    nodes = [node("a", requested={CPU: 15_999}), node("b", requested={CPU: 15_900})]
+    assert scheduler.place(PodShape(requests={CPU: 0}), nodes, Scoring(weights=(Weight(resource=CPU),))) == 0
+
+
+def test_pods_that_stand_without_a_request_count_in_scores_too() -> None:
+    crowded = node("a", requested={})
+    for _ in range(20):
+        crowded = crowded.with_pod(PodShape(requests={MEMORY: 0}))
+    cpu_only = Scoring(weights=(Weight(resource=CPU),))
+    # 20 × 100 + 100 = 2,100 of 32,000 → 93; 1,500 + 100 = 1,600 → 95.
+    assert scheduler.place(PodShape(), [crowded, node("b", requested={CPU: 1500})], cpu_only) == 1
+    assert crowded.free(CPU) == 32_000
+    for _ in range(20):
+        crowded = crowded.without_pod(PodShape(requests={MEMORY: 0}), None)
+    assert scheduler.place(PodShape(), [crowded, node("b", requested={CPU: 1500})], cpu_only) == 0
 
 
 def test_weights_count() -> None:
