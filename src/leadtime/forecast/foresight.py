@@ -177,7 +177,8 @@ def _skill(horizon_s: int, hits: Sequence[FloatColumn], at_s: IntColumn) -> Hori
         horizon_s=horizon_s, scored=len(model), blocks=off.blocks, within_10pct_ratio=float(model.mean()),
         naive_within_10pct_ratio=float(naive.mean()), ceiling_within_10pct_ratio=float(ceiling.mean()),
         skill=None if no_room else off.mean / room, skill_lower=None if no_room else lower / room,
-        skill_upper=None if no_room else upper / room, foreseen=lower > 0.0 or (no_room and float(ceiling.mean()) >= CALM_RATIO),
+        skill_upper=None if no_room else upper / room,
+        foreseen=lower > 0.0 or (no_room and float(ceiling.mean()) >= CALM_RATIO),
     )  # fmt: skip
 
 
@@ -191,7 +192,7 @@ def _told(found: tuple[HorizonSkill, ...], at_s: IntColumn) -> Foresight:
     one = reached[-1] if reached else found[min(1, len(found) - 1)]
     numbers = (
         f"{one.horizon_s / 60:g} min ahead {one.within_10pct_ratio:.0%} of forecasts come within ±10 %, the naive "
-        f"one's {one.naive_within_10pct_ratio:.0%}, a perfect knowledge of the level {one.ceiling_within_10pct_ratio:.0%}"
+        f"one's {one.naive_within_10pct_ratio:.0%}, one who knew the level {one.ceiling_within_10pct_ratio:.0%}"
     )
     ahead = _spans(found)
     text = f"foreseen {ahead} ahead: {numbers}" if reached else f"nowhere better foreseen than by last value: {numbers}"
