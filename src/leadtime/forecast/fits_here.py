@@ -170,8 +170,8 @@ def _gain(seen: Observed) -> FitFinding:
             check="gain", fit=Fit.NOT_KNOWN, number=None, limit=LEAST_SHORT_MIN, unit="minutes", sentence=text
         )
     numbers = (
-        f"with {hpa.lead_s / 60:.3g} min until a pod is ready and {hpa.capacity_per_pod:.4g} a pod ({hpa.capacity_told_by}) "
-        f"the HPA alone would have been short for {hpa.short_minutes:,} minutes in {hpa.days:.1f} days"
+        f"with {hpa.lead_s / 60:.3g} min until a pod is ready and {hpa.capacity_per_pod:.4g} a pod "
+        f"({hpa.capacity_told_by}) the HPA alone would have been short for {hpa.short_minutes:,} minutes in {hpa.days:.1f} days"
     )
     gains = hpa.short_minutes >= LEAST_SHORT_MIN
     return FitFinding(
@@ -190,8 +190,8 @@ def _cost(seen: Observed) -> Iterator[FitFinding]:
     else:
         assert seen.hpa is not None
         text = (
-            f"cost comes first here (--cost-first), and half of the HPA's short minutes cost {extra:.1%} more pod-hours "
-            f"({seen.hpa.extra_by})"
+            f"cost comes first here (--cost-first), and half of the HPA's short minutes cost {extra:.1%} more "
+            f"pod-hours ({seen.hpa.extra_by})"
         )
     fit = Fit.FITS if extra is not None and extra <= 0 else Fit.DOES_NOT_FIT
     yield FitFinding(check="cost", fit=fit, number=extra, limit=0.0, unit="ratio", sentence=text)
