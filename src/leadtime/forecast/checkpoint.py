@@ -15,21 +15,26 @@ import numpy as np
 from leadtime.domain.errors import WrongUse
 from leadtime.domain.refs import WorkloadRef
 from leadtime.domain.time_window import rfc3339
+from leadtime.forecast.arima import ArimaState
 from leadtime.forecast.assess import ForecastState
 from leadtime.forecast.champion import Champion
 from leadtime.forecast.day_cells import DayCells
 from leadtime.forecast.ets import Smoothed
+from leadtime.forecast.holt_winters import HoltWintersState
 from leadtime.forecast.lead_time import Episode, LeadTimeState, Seen, StageKey
 from leadtime.forecast.race import Block, Issued, Race
 from leadtime.forecast.recent import Recent
 from leadtime.forecast.surge import Reference, Running, SurgeState
+from leadtime.forecast.surge_alarm import Alarm, AlarmState, Beside
+from leadtime.forecast.surge_cause import NotASurge
+from leadtime.forecast.theta import ThetaState
 
 FORECAST_FORMAT = 1
 _RECORDS: dict[str, type[Any]] = {
     record.__name__: record
     for record in (
         ForecastState, Race, Issued, Block, Champion, SurgeState, Reference, Running, Recent, Smoothed, DayCells,
-        LeadTimeState, Seen, StageKey, Episode, WorkloadRef,
+        LeadTimeState, Seen, StageKey, Episode, WorkloadRef, Alarm, AlarmState, Beside, NotASurge, ArimaState, HoltWintersState, ThetaState,
     )
 }  # fmt: skip
 

@@ -6,7 +6,9 @@ by a fixed formula (a day's wave with a recurring hour of surge), so a failure r
 
 import json
 import pickle
+import sys
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,11 @@ from leadtime.forecast.model import Band, DemandModel, FloatColumn, TooShort
 DAY_MIN = 1440
 START_S = 1_772_409_600  # a Monday, 00:00 UTC
 STEPS = 100
-MOST_BYTES = 1_000_000  # a thousand workloads fit in a gigabyte
+LONG_STEPS = 2160
+LATER_MIN = 1600  # more than a day: a model of days may hear the newest hours and still say what it said
+MOST_BYTES = 400_000  # a thousand workloads fit in 400 MB
+SPIKE = 1e12
+NEAR = 0.10  # a longer path may be asked of other days, and so begin a little otherwise
 
 
 class BatteryFailure(AssertionError):
@@ -102,10 +108,10 @@ def leaves_its_input_alone(model: DemandModel) -> None:
     values = demand(4 * DAY_MIN)
     kept = fed(model, values)
     before = _band(model, kept)
-    one = _band(model, fed(model, [900.0] * 200, kept, len(values)))
-    other = _band(model, fed(model, demand(200, seed=3), kept, len(values)))
+    one = _band(model, fed(model, [900.0] * LATER_MIN, kept, len(values)))
+    other = _band(model, fed(model, demand(LATER_MIN, seed=3), kept, len(values)))
     _must(model, "an update changed the state it was given", holds=_equal(before, _band(model, kept)))
-    again = _band(model, fed(model, [900.0] * 200, kept, len(values)))
+    again = _band(model, fed(model, [900.0] * LATER_MIN, kept, len(values)))
     _must(model, "one future changed another", holds=_equal(one, again) and not _equal(one, other))
 
 
@@ -152,10 +158,99 @@ def bears_gaps(model: DemandModel) -> None:
             _must(model, "NaN in a gap", holds=all(bool(np.isfinite(c).all()) for c in _columns(answer)))
 
 
+def bears_any_input(model: DemandModel) -> None:
+    """Zeros, a constant, a gap of days, one minute of 1e12, tiny numbers: a refusal, or a finite path not below 0.
+
+    Nor does a single wild minute make a path that is wilder than it.
+    """
+    usual = demand(4 * DAY_MIN)
+    wild = {
+        "zeros": [0.0] * (4 * DAY_MIN),
+        "zeros after days of demand": [*usual, *([0.0] * DAY_MIN)],
+        "demand after days of zeros": [*([0.0] * (3 * DAY_MIN)), *usual[:300]],
+        "a constant": [42.0] * (4 * DAY_MIN),
+        "tiny numbers": [None if v is None else v * 1e-12 for v in usual],
+        "a gap of two days": [*usual, *([None] * (2 * DAY_MIN)), *usual[:5]],
+        "one minute of 1e12": [*usual[:-30], SPIKE, *usual[-29:]],
+        "1e12 in the newest minute": [*usual, SPIKE],
+    }
+    for what, values in wild.items():
+        answer = model.predict(fed(model, values), STEPS)
+        if isinstance(answer, TooShort):
+            continue
+        _must(model, f"not finite after {what}", holds=all(bool(np.isfinite(c).all()) for c in _columns(answer)))
+        _must(model, f"expects less than nothing after {what}", holds=bool((answer.expected >= 0.0).all()))
+        most = max(v for v in values if v is not None)
+        _must(
+            model, f"expects 100 times the most there was after {what}", holds=bool(answer.expected.max() <= 100 * most)
+        )
+
+
+def looks_as_far_as_asked(model: DemandModel) -> None:
+    """A path of one minute, of an hour and of a day and a half: as long as asked, finite, with the same beginning."""
+    state = fed(model, demand(5 * DAY_MIN))
+    whole = model.predict(state, LONG_STEPS)
+    _must(model, f"refuses {LONG_STEPS} minutes", holds=isinstance(whole, Band))
+    assert isinstance(whole, Band)
+    for steps in (1, 60, LONG_STEPS):
+        band = model.predict(state, steps)
+        assert isinstance(band, Band)
+        _must(model, f"not {steps} minutes", holds=all(c.shape == (steps,) for c in _columns(band)))
+        _must(model, f"not finite in {steps} minutes", holds=all(bool(np.isfinite(c).all()) for c in _columns(band)))
+        near = band.expected[: min(steps, 10)] / whole.expected[: min(steps, 10)]
+        _must(model, f"a path of {steps} minutes begins otherwise", holds=bool((np.abs(near - 1.0) < NEAR).all()))
+
+
+def updates_in_equal_steps(model: DemandModel) -> None:
+    """O(1): half a day of updates takes as many Python operations after 30 days as after 3 (counted, not timed)."""
+    values = demand(31 * DAY_MIN)
+    young, old = fed(model, values[: 3 * DAY_MIN]), fed(model, values[: 30 * DAY_MIN])
+    few = _operations(lambda: fed(model, values[: DAY_MIN // 2], young, 3 * DAY_MIN))
+    many = _operations(lambda: fed(model, values[: DAY_MIN // 2], old, 30 * DAY_MIN))
+    _must(model, f"{few} operations after 3 days, {many} after 30", holds=many <= 1.1 * few)
+
+
+def pickles(model: DemandModel) -> None:
+    """A model read back from its pickle has the same name and says the same."""
+    copy = pickle.loads(pickle.dumps(model))
+    values = demand(3 * DAY_MIN)
+    _must(model, "its pickle has another name", holds=(copy.name, copy.memory) == (model.name, model.memory))
+    _must(model, "its pickle says something else", holds=_equal(band_after(model, values), band_after(copy, values)))
+
+
+def keeps_its_scale(model: DemandModel) -> None:
+    """1,000 times the demand, 1,000 times the path. For models that claim it: ``CLAIMED``, not ``CHECKS``."""
+    values = demand(4 * DAY_MIN)
+    one = band_after(model, values)
+    thousand = band_after(model, [None if v is None else 1000.0 * v for v in values])
+    for a, b in zip(_columns(one), _columns(thousand), strict=True):
+        _must(
+            model, "1,000 times the demand is not 1,000 times the path", holds=bool(np.allclose(1000 * a, b, rtol=1e-6))
+        )
+
+
+def _operations(work: Callable[[], object]) -> int:
+    """Calls of Python functions and of built-in ones that ``work`` makes. Whoever traces meanwhile is put back."""
+    count = 0
+
+    def counted(_frame: FrameType, event: str, _arg: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
 CHECKS: tuple[Callable[[DemandModel], None], ...] = (
     orders_its_bounds, refuses_no_history, answers_twice_the_same, leaves_its_input_alone, knows_no_future,
-    survives_saving, stays_bounded, bears_gaps,
+    survives_saving, stays_bounded, bears_gaps, bears_any_input, looks_as_far_as_asked, updates_in_equal_steps, pickles,
 )  # fmt: skip
+CLAIMED: tuple[Callable[[DemandModel], None], ...] = (keeps_its_scale,)
 
 
 def check(model: DemandModel) -> None:
