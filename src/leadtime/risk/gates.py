@@ -150,6 +150,41 @@ def not_examined(name: str, reason: str, *, where: str = "") -> Gate:
     return Gate(name=name, standing=Standing.NOT_EXAMINED, where=where, unit="", sentence=f"not examined: {reason}")
 
 
+def too_few(name: str, rows: int, needed: int, *, of: str = "rows", where: str = "", also: str = "") -> Gate:
+    """A gate that needs more rows than there are to be judged at all: "not examined: 12 rows, 20 needed"."""
+    return Gate(
+        name=name, standing=Standing.NOT_EXAMINED, where=where, unit="", figures={"rows": rows, "needed": needed},
+        sentence=f"not examined: {rows:,} {of}, {needed:,} needed{also}",
+    )  # fmt: skip
+
+
+def too_small(gates: Iterable[Mapping[str, Any]]) -> str | None:
+    """One sentence where a cell has too few rows for a gate that must be able to fail, from gates as JSON; else None.
+
+    Files and tables of machines and collections may well be short in a trace that is large enough: they don't count.
+    """
+    short: dict[str, list[str]] = {}
+    for gate in gates:
+        cell = str(gate.get("where", ""))
+        if _must_speak(str(gate["name"]), cell) and "needed" in gate["figures"]:
+            figures = gate["figures"]
+            said = f"{gate['name']} {figures['rows']:,} of {figures['needed']:,} rows needed"
+            short.setdefault(" ".join(cell.split()[:2]), []).append(said)
+    if not short:
+        return None
+    cells = "; ".join(f"{cell}: {', '.join(dict.fromkeys(said))}" for cell, said in short.items())
+    return f"Too small to judge, so nothing that did not fail is proved ({cells}): bring more hours or more shards."
+
+
+def _must_speak(name: str, where: str) -> bool:
+    """Gates on a cell as a whole, and on the columns of its usage and instance events."""
+    if not where.startswith("cell "):
+        return False
+    if name in {"null-rate", "sentinel-rate"}:
+        return where.endswith((" instance_usage", " instance_events"))
+    return name in {"enum-proof", "coverage", "terminal-timing", "rows-after-end"}
+
+
 def allowing(gates: Iterable[Gate], names: Iterable[str]) -> tuple[Gate, ...]:
     """Failed gates whose name is in ``names`` become allowed; all else stays as it is."""
     wanted = frozenset(names)

@@ -14,7 +14,7 @@ from leadtime.domain.borg import (
     EventType,
     primary_horizon_min,
 )
-from leadtime.risk.gates import Gate, Standing, at_least, at_most, not_examined, reported, written
+from leadtime.risk.gates import Gate, Standing, at_least, at_most, not_examined, reported, too_few, written
 from leadtime.risk.gates_tally import INSTANCE
 from leadtime.risk.labels import DEFAULT_FAILURES, labels
 
@@ -77,7 +77,7 @@ def terminal_timing(found: pl.DataFrame, *, cell: str) -> Gate:
         (pl.col("sample_rate") < FEW_SAMPLES).fill_null(value=False).alias("thin"),
     )  # fmt: skip
     if rows.height < MIN_ROWS:
-        return not_examined(name, f"{rows.height} rows inside runs, {MIN_ROWS} wanted", where=cell)
+        return too_few(name, rows.height, MIN_ROWS, of="rows inside runs", where=cell)
     full = rows.filter(~pl.col("short") & ~pl.col("thin"))["ends"]
     base = (int(full.sum()) + 1) / (full.len() + 1)  # one more, so that "never" does not make any lift infinite
     told = {mark: _tells(rows.filter(mark)["ends"]) for mark in ("short", "thin")}
@@ -105,7 +105,7 @@ def rows_after_end(found: pl.DataFrame, *, cell: str) -> Gate:
     """Rows whose window ends when their instance has ended: excluded as not_running, counted here."""
     told = found.drop_nulls("state")
     if told.height < MIN_ROWS:
-        return not_examined("rows-after-end", f"{told.height} rows with a state, {MIN_ROWS} wanted", where=cell)
+        return too_few("rows-after-end", told.height, MIN_ROWS, of="rows with a state", where=cell)
     share = float((told["state"] != EventType.SCHEDULE).sum()) / told.height
     return at_most(
         "rows-after-end", share, AFTER_LIMIT, where=cell,
@@ -131,7 +131,7 @@ def negative_sampling(found: pl.DataFrame, *, cell: str) -> Gate:
     )
     close, far = (touching.filter(pl.col("near") == side)["touch"] for side in (True, False))
     if close.len() < MIN_ROWS or far.len() < MIN_ROWS or not close.sum():
-        reason = f"{close.len()} pairs of windows near failures, {far.len()} far from them, {MIN_ROWS} wanted of each"
+        reason = f"{close.len()} pairs of windows near failures, {far.len()} far from them, {MIN_ROWS} needed of each"
         return not_examined(name, reason, where=cell)
     shares = (float(far.sum()) / far.len(), float(close.sum()) / close.len())
     ratio = shares[0] / shares[1]
@@ -210,7 +210,7 @@ def drift(labelled: pl.DataFrame, *, cell: str) -> Gate:
     y = f"y_{PRIMARY_HORIZON_MIN}"
     rows = labelled.drop_nulls(y)
     if rows.height < MIN_ROWS:
-        return not_examined("drift", f"{rows.height} labelled rows, {MIN_ROWS} wanted", where=cell)
+        return too_few("drift", rows.height, MIN_ROWS, of="labelled rows", where=cell)
     middle = (rows["end_time_us"].min() + rows["end_time_us"].max()) / 2  # type: ignore[operator]
     halves = [rows.filter(pl.col("end_time_us") <= middle)[y], rows.filter(pl.col("end_time_us") > middle)[y]]
     first, second = (float(half.mean() or 0.0) for half in halves)  # type: ignore[arg-type]

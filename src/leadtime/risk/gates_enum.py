@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from leadtime.domain.borg import TERMINAL, TRACE_START_US, V2_TO_V3, EventType
-from leadtime.risk.gates import Gate, failed, not_examined, reported, written
+from leadtime.risk.gates import Gate, failed, not_examined, reported, too_few, written
 from leadtime.risk.gates_tally import INSTANCE
 
 READINGS: Mapping[str, Mapping[int, EventType]] = {"v3": {kind.value: kind for kind in EventType}, "v2": V2_TO_V3}
@@ -168,7 +168,7 @@ def enum_proof(
     """Which numbering ``events`` speak; fails when none or both stand, or when it is not ``codes_as``.
 
     ``declared``: what trace.json says; ``codes_as``: the numbering the reader has brought the codes to (v3).
-    ``windows`` None: the events of one file; nothing against ``codes_as`` is then enough not to fail.
+    Too few SCHEDULE rows and nothing against ``codes_as`` is not examined. ``windows`` None: the events of one file.
     """
     name = "enum-proof"
     if events.height == 0:
@@ -179,9 +179,11 @@ def enum_proof(
     }
     standing = [version for version, found in readings.items() if found.stands]
     figures |= {"declared": declared, "events": events.height, "stands": standing}
-    if windows is None and not standing and all(one.holds for one in readings[codes_as].evidence):
-        reason = f"{events.height:,} events, fewer than {MIN_EVIDENCE} SCHEDULE rows; nothing speaks against {codes_as}"
-        return not_examined(name, reason, where=where)
+    if not standing and all(one.holds for one in readings[codes_as].evidence):
+        schedule = [code for code, kind in READINGS[codes_as].items() if kind is EventType.SCHEDULE]
+        placed = int(events["type"].is_in(schedule).sum())
+        also = f" to prove the codes; nothing speaks against {codes_as}"
+        return too_few(name, placed, MIN_EVIDENCE, of="SCHEDULE rows", where=where, also=also)
     if standing != [codes_as]:
         return failed(name, where=where, figures=figures, **_refused(readings, standing, declared, codes_as, events))
     support = ", ".join(one.words() for one in readings[codes_as].evidence)

@@ -5,7 +5,7 @@ from statistics import median
 
 import polars as pl
 
-from leadtime.risk.gates import Gate, at_least, at_most, not_examined, reported, written
+from leadtime.risk.gates import Gate, at_least, at_most, not_examined, reported, too_few, written
 from leadtime.risk.gates_tally import INSTANCE
 
 CELL_FLOOR = 0.30  # the worst cell built from cut shards (15 of usage, 15 of events) joined 34 % of its rows
@@ -63,7 +63,7 @@ def _outliers(shares: Mapping[str, tuple[float, int]], what: str) -> tuple[Gate,
         if not others:
             gates.append(not_examined("join-match", "no other file of this cell to compare with", where=where))
         elif rows < MIN_ROWS:
-            gates.append(not_examined("join-match", f"{rows} sampled rows, {MIN_ROWS} wanted", where=where))
+            gates.append(too_few("join-match", rows, MIN_ROWS, of="sampled rows", where=where))
         else:
             floor = SHARD_RATIO * median(others)
             gate = at_least(
@@ -84,7 +84,7 @@ def _requests(windows: pl.DataFrame, events: pl.DataFrame, cell: str) -> Gate:
     name = "coverage"
     rows = windows.join(events.select(INSTANCE).unique(), on=INSTANCE, how="semi")
     if rows.height < MIN_ROWS:
-        return not_examined(name, f"{rows.height} usage rows find an event, {MIN_ROWS} wanted", where=f"{cell} request")
+        return too_few(name, rows.height, MIN_ROWS, of="usage rows find an event", where=f"{cell} request")
     first = events.drop_nulls("request_cpu").group_by(INSTANCE).agg(pl.col("time_us").min().alias("known_us"))
     known = rows.join(first, on=INSTANCE, how="left").select(
         (pl.col("known_us") <= pl.col("end_time_us")).fill_null(value=False)
@@ -103,7 +103,7 @@ def _machines(windows: pl.DataFrame, machines: pl.Series | None, cell: str) -> G
         return not_examined(name, "there is no machine_events file", where=where)
     placed = windows.filter(pl.col("machine_id") > 0)
     if placed.height < MIN_ROWS:
-        return not_examined(name, f"{placed.height} usage rows name a machine, {MIN_ROWS} wanted", where=where)
+        return too_few(name, placed.height, MIN_ROWS, of="usage rows name a machine", where=where)
     share = int(placed["machine_id"].is_in(machines.unique().implode()).sum()) / placed.height
     return at_least(
         name, share, MACHINE_FLOOR, where=where,
@@ -116,7 +116,7 @@ def _machines(windows: pl.DataFrame, machines: pl.Series | None, cell: str) -> G
 def duplicate_events(events: pl.DataFrame, *, cell: str) -> Gate:
     """Rows that repeat an event of the same instance, time and type, exactly or with another missing_type."""
     if events.height < MIN_ROWS:
-        return not_examined("duplicate-events", f"{events.height} event rows, {MIN_ROWS} wanted", where=cell)
+        return too_few("duplicate-events", events.height, MIN_ROWS, of="event rows", where=cell)
     rows = events.drop("shard", "draw", strict=False)
     exact = rows.height - rows.unique().height
     twins = rows.height - rows.unique(IDENTITY).height - exact
@@ -131,7 +131,7 @@ def duplicate_events(events: pl.DataFrame, *, cell: str) -> Gate:
 def duplicates_dropped(read: int, dropped: int, *, cell: str) -> Gate:
     """The same for windows: ``read`` event rows, of which make-dataset left ``dropped`` exact doubles out."""
     if read < MIN_ROWS:
-        return not_examined("duplicate-events", f"{read} event rows, {MIN_ROWS} wanted", where=cell)
+        return too_few("duplicate-events", read, MIN_ROWS, of="event rows", where=cell)
     return at_most(
         "duplicate-events", dropped / read, DUPLICATE_LIMIT, where=cell, figures={"exact": dropped},
         sentence=f"of {read:,} event rows {dropped:,} stood twice and were left out",

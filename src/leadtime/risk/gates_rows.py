@@ -1,12 +1,15 @@
 """Tallies of files → gates on units, rows, missing values, sentinels and columns nobody asked for."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from leadtime.domain.borg import TRACE_START_US, WINDOW_US
-from leadtime.risk.gates import Bound, Gate, Standing, at_most, failed, not_examined, reported, written
+from leadtime.risk.gates import Bound, Gate, Standing, at_most, failed, not_examined, reported, too_few, written
 from leadtime.risk.gates_tally import Tally
 
 MIN_ROWS = 20  # fewer rows say nothing about a rate
+MIN_AT_LIMIT = 10  # rows that a rate at its limit stands for, before a few more than that mean something
+CHANCE_SE = 3.0
 MODAL_SHARE = 0.20  # a quarter of real windows is ≤ 49 s and the median is 300 s: the mode holds well over a fifth
 EARLY_LIMIT = 0.50  # a file in ms or s has (nearly) all its times before the trace's first instant
 SPAN_RATIO = 100.0  # files are not time slices: each spans the trace; a file in ms ends 1,000 times too early
@@ -59,7 +62,7 @@ def time_unit(shards: Mapping[str, Tally], *, latest_us: int | None) -> tuple[Ga
 def _window_unit(where: str, one: Tally) -> Gate:
     lengths = {length: rows for length, rows in one.lengths_us.items() if length != 0}
     if sum(lengths.values()) < MIN_ROWS:
-        return not_examined("time-unit", f"{one.rows_out} usage rows, {MIN_ROWS} wanted", where=where)
+        return too_few("time-unit", one.rows_out, MIN_ROWS, of="usage rows", where=where)
     mode = max(lengths, key=lambda length: (lengths[length], length))
     unit = unit_of_window(mode)
     share = lengths[mode] / one.rows_out
@@ -113,8 +116,7 @@ def event_unit(one: Tally, latest_us: int | None) -> str | None:
 
 def _event_unit(where: str, one: Tally, latest_us: int | None) -> Gate:
     if one.timed_rows < MIN_ROWS:
-        reason = f"{one.timed_rows} rows with a time inside the trace, {MIN_ROWS} wanted"
-        return not_examined("time-unit", reason, where=where)
+        return too_few("time-unit", one.timed_rows, MIN_ROWS, of="rows with a time inside the trace", where=where)
     early = one.early_rows / one.timed_rows
     unit = event_unit(one, latest_us)
     figures = {
@@ -216,12 +218,18 @@ def _rates(
     for table, one in tables.items():
         where = f"{cell} {table}".strip()
         if one.rows_out < MIN_ROWS:
-            gates.append(not_examined(name, f"{one.rows_out} rows, {MIN_ROWS} wanted", where=where))
+            gates.append(too_few(name, one.rows_out, MIN_ROWS, where=where))
             continue
         rates = {column: (rows / one.rows_out, limit) for column, (rows, limit) in counted(table, one).items()}
         over = {column: pair for column, pair in rates.items() if pair[0] > pair[1]}
+        unsure = {column for column, pair in over.items() if _may_be_chance(*pair, one.rows_out)}
         gates += [
-            at_most(
+            too_few(
+                name, one.rows_out, _needed(limit), where=f"{where}.{column}",
+                also=f": {written(rate, 'ratio')} are {what}, the limit is {written(limit, 'ratio')}",
+            )
+            if column in unsure
+            else at_most(
                 name, rate, limit, where=f"{where}.{column}", cure=cure,
                 sentence=f"{written(rate, 'ratio')} of {one.rows_out:,} rows are {what}",
             )
@@ -233,6 +241,16 @@ def _rates(
             figures = {key: pair[0] for key, pair in rates.items()}
             gates.append(at_most(name, rate, limit, where=where, sentence=sentence, cure=cure, figures=figures))
     return tuple(gates)
+
+
+def _needed(limit: float) -> int:
+    """Rows among which a share of ``limit`` stands for MIN_AT_LIMIT; a limit of 0 needs none: one row breaks it."""
+    return math.ceil(MIN_AT_LIMIT / limit) if limit else 0
+
+
+def _may_be_chance(rate: float, limit: float, rows: int) -> bool:
+    """True where rows are too few to tell ``rate`` from ``limit``: above it by less than CHANCE_SE standard errors."""
+    return rows < _needed(limit) and rate - limit <= CHANCE_SE * math.sqrt(limit * (1 - limit) / rows)
 
 
 def machine_sentinels(tables: Mapping[str, Tally], cell: str) -> Gate:

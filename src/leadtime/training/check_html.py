@@ -4,7 +4,7 @@ from typing import Any
 
 import jinja2
 
-from leadtime.risk.gates import GATES, Gate, Standing
+from leadtime.risk.gates import GATES, Gate, Standing, too_small
 from leadtime.training.check import CheckReport
 
 _COLUMNS = (Standing.PASSED, Standing.FAILED, Standing.ALLOWED, Standing.NOT_EXAMINED)
@@ -25,7 +25,12 @@ def check_html(report: CheckReport) -> str:
 
 
 def verdict(report: CheckReport) -> str:
-    """One sentence: may this be trained on?"""
+    """May this be trained on? One sentence, and another where the trace is too small to tell."""
+    small = too_small(gate.to_json() for gate in report.gates)
+    return _verdict(report) if small is None else f"{_verdict(report)} {small}"
+
+
+def _verdict(report: CheckReport) -> str:
     failed = dict.fromkeys(gate.name for gate in report.failed)
     if failed:
         what = "verdict" if len(report.failed) == 1 else "verdicts"

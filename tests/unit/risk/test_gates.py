@@ -7,7 +7,7 @@ import pytest
 
 from leadtime.domain.borg import V2_TO_V3, EventType
 from leadtime.risk import gates_ends, gates_join, gates_rows
-from leadtime.risk.gates import Gate, Standing
+from leadtime.risk.gates import Gate, Standing, too_few, too_small
 from leadtime.risk.gates_enum import enum_proof
 from leadtime.risk.gates_tally import Tally, narrow, tally
 from leadtime.testing.toy_trace import ToyTrace, toy_trace
@@ -72,9 +72,18 @@ def test_codes_that_follow_no_numbering_are_refused(clean: ToyTrace) -> None:
 
 def test_a_proof_on_nothing_is_no_pass(clean: ToyTrace) -> None:
     assert enum_proof(events_of(clean).head(0), None, where="b", declared="v3").standing is NOT_EXAMINED
-    few = enum_proof(events_of(clean).head(12), windows_of(clean), where="b", declared="v3")
-    assert few.standing is FAILED
-    assert enum_proof(events_of(clean).head(12), None, where="file", declared="v3").standing is NOT_EXAMINED
+    ids = events_of(clean)["collection_id"].unique().sort()
+    whole = events_of(clean).filter(pl.col("collection_id") == ids[0])
+    for windows in (windows_of(clean), None):
+        few = enum_proof(whole, windows, where="b", declared="v3")
+        assert few.standing is NOT_EXAMINED
+        assert few.figures["rows"] < few.figures["needed"] == 20
+        assert few.sentence.startswith(f"not examined: {few.figures['rows']} SCHEDULE rows, 20 needed")
+
+
+def test_a_few_events_against_v3_are_refused_however_small_the_trace(clean: ToyTrace) -> None:
+    few = as_v2(events_of(clean)).filter(pl.col("collection_id") <= pl.col("collection_id").sort().head(60).max())
+    assert enum_proof(few, windows_of(clean), where="b", declared="v3").standing is FAILED
 
 
 def test_machines_set_before_placement_refute_v3(clean: ToyTrace) -> None:
@@ -82,6 +91,53 @@ def test_machines_set_before_placement_refute_v3(clean: ToyTrace) -> None:
     gate = enum_proof(placed, windows_of(clean), where="b", declared="v3")
     assert gate.standing is FAILED
     assert "before placement" in gate.sentence
+
+
+def null_gates(rows: int, missing: int) -> dict[str, Gate]:
+    frame = (
+        toy_trace()
+        .usage.head(rows)
+        .with_columns(machine_id=pl.when(pl.int_range(pl.len()) < missing).then(None).otherwise(1).cast(pl.Int64))
+    )
+    gates = gates_rows.null_rates({"instance_usage": tally_of(frame, "instance_usage")}, "cell b")
+    return {gate.where: gate for gate in gates}
+
+
+@pytest.mark.parametrize(
+    ("rows", "missing", "standing"),
+    [(30, 3, None), (30, 5, NOT_EXAMINED), (30, 12, FAILED), (99, 11, NOT_EXAMINED), (100, 11, FAILED)],
+)
+def test_a_few_more_missing_values_than_allowed_mean_nothing_in_a_few_rows(
+    rows: int, missing: int, standing: Standing | None
+) -> None:
+    found = null_gates(rows, missing).get("cell b instance_usage.machine_id")  # its limit is 10 %
+    assert (None if found is None else found.standing) == standing
+    if standing is NOT_EXAMINED:
+        assert found is not None
+        assert found.sentence.startswith(f"not examined: {rows} rows, 100 needed")
+
+
+def test_a_key_that_is_missing_once_is_refused_in_however_few_rows() -> None:
+    frame = (
+        toy_trace()
+        .usage.head(25)
+        .with_columns(end_time_us=pl.when(pl.int_range(pl.len()) > 0).then("end_time_us").cast(pl.Int64))
+    )
+    gates = gates_rows.null_rates({"instance_usage": tally_of(frame, "instance_usage")}, "cell b")
+    assert [gate.where for gate in gates if gate.standing is FAILED] == ["cell b instance_usage.end_time_us"]
+
+
+def test_a_trace_is_called_too_small_by_the_gates_that_must_be_able_to_fail() -> None:
+    short = [too_few("enum-proof", 12, 20, where="cell b"), too_few("coverage", 40, 100, where="cell b request")]
+    beside = [
+        too_few("null-rate", 3, 20, where="cell b machine_events"),
+        too_few("time-unit", 3, 20, where="instance_usage-000000000000.parquet"),
+        too_few("negative-sampling", 3, 20, where="cell b"),
+    ]
+    said = too_small(gate.to_json() for gate in [*short, *beside])
+    assert said is not None
+    assert "cell b: enum-proof 12 of 20 rows needed, coverage 40 of 100 rows needed" in said
+    assert too_small(gate.to_json() for gate in beside) is None
 
 
 # --- units, rows, missing values ----------------------------------------------------------------------------------

@@ -117,6 +117,8 @@ def executor_of(where: Where, workers: int, ray_address: str | None) -> "Executo
 
 def _show(console: "Console", dataset: "Dataset") -> None:
     """What was built of what, what was kept, and each failed or allowed gate on a line of its own."""
+    from leadtime.risk.gates import too_small
+
     for name, why in dataset.rebuilt.items():
         console.print(f"cell {name} was built afresh: {why}", markup=False, soft_wrap=True)
     for cell in dataset.cells:
@@ -141,5 +143,7 @@ def _show(console: "Console", dataset: "Dataset") -> None:
             f"{' '.join(f'--allow {name}' for name in dataset.failed_gates)}",
             markup=False, soft_wrap=True,
         )  # fmt: skip
+    if (small := too_small(dataset.gates)) is not None:
+        console.print(small, markup=False, soft_wrap=True)
     kept = f", {dataset.kept_partitions} partitions kept from an earlier run" if dataset.kept_partitions else ""
     console.print(f"{dataset.folder}: data hash {dataset.data_hash}{kept}", markup=False, soft_wrap=True)
