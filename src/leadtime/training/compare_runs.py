@@ -13,17 +13,20 @@ import polars as pl
 from leadtime.risk import bootstrap, measures
 from leadtime.training.evaluation import KEY
 from leadtime.training.evaluation_horizon import number, written
+from leadtime.training.run_differences import differences
 from leadtime.training.run_folder import PREDICTIONS, read_run
 from leadtime.training.run_report_text import share
 
 DESCRIBED = (
     "profile", "cells", "failure_types", "delay_s", "rows_in", "rows", "left_out", "excluded", "repairs", "filters",
 )  # fmt: skip
+NO_HORIZON = "The runs have no horizon in common, so nothing can be compared."
 COVERAGE_STEP = 0.01  # a missing share that moved by less is left out of the list
 
 
 def compare(folder: Path, against: Path, *, seed: int = 0, draws: int = bootstrap.DRAWS) -> dict[str, Any]:
-    """``folder`` beside ``against``, the run before: ``horizons``, ``data``, ``sentence``.
+    """``folder`` beside ``against``, the run before: ``sentence``, ``horizons``, ``data``, and ``differences``: a line
+    for each thing that is not the same.
 
     Raises BadTrace where one of them is no finished run. Horizons that only one has are left out.
     """
@@ -33,11 +36,14 @@ def compare(folder: Path, against: Path, *, seed: int = 0, draws: int = bootstra
     found = {m: _horizon(ours, theirs, int(m), seed=seed, draws=draws) for m in shared}
     rows = _rows(ours, theirs)
     primary = str(now["primary_min"])
+    told = primary if primary in found else next(iter(found), None)
+    data = differing_data(now, before)
     return {
         "against": f"{before['name']} ({str(before['data_hash'])[:16]})",
-        "sentence": _sentence(found.get(primary), primary, rows),
+        "sentence": NO_HORIZON if told is None else _sentence(found[told], told, rows),
         "horizons": found,
-        "data": rows | _data(now, before),
+        "differences": differences(now, before, data),
+        "data": rows | data,
     }
 
 
@@ -88,8 +94,8 @@ def _rows(ours: pl.LazyFrame, theirs: pl.LazyFrame) -> dict[str, int]:
     }
 
 
-def _sentence(fields: Mapping[str, Any] | None, primary: str, rows: Mapping[str, int]) -> str:
-    if fields is None or fields["average_precision"] is None or fields["average_precision_before"] is None:
+def _sentence(fields: Mapping[str, Any], primary: str, rows: Mapping[str, int]) -> str:
+    if fields["average_precision"] is None or fields["average_precision_before"] is None:
         return "The runs share no row with a label, so nothing can be compared."
     low, high = fields["interval"]["low"], fields["interval"]["high"]
     chance = low is None or low <= 0 <= high
@@ -103,8 +109,9 @@ def _sentence(fields: Mapping[str, Any] | None, primary: str, rows: Mapping[str,
     )
 
 
-def _data(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """What differs between the data sets; what is equal is left out, but for the hash that says so."""
+def differing_data(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Both runs' metrics.json → what differs between their data and settings; equal things are left out, but for the
+    hash that says so, the positive rates, and empty lists."""
     ours, theirs = now["data"], before["data"]
     found: dict[str, Any] = {"data_hash": _change(now["data_hash"], before["data_hash"])}
     for name in DESCRIBED:
@@ -164,17 +171,6 @@ def compared_text(comparison: Mapping[str, Any]) -> str:
             f"base rate {share(fields['base_rate'])}, lift {fields['lift_before']:.1f}× → {fields['lift']:.1f}×, "
             f"difference {fields['difference']:+.4f}{spread}"
         )
-    for name, value in comparison["data"].items():
-        if value not in ({}, []):
-            lines.append(f"{name.replace('_', ' ')}: {_said(value)}")
+    lines.append("what differs (before → now):" if comparison["differences"] else "nothing else differs")
+    lines += [f"  {line}" for line in comparison["differences"]]
     return "\n".join(lines) + "\n"
-
-
-def _said(value: Any) -> str:
-    if isinstance(value, Mapping):
-        if set(value) == {"before", "now"}:
-            return f"{_said(value['before'])} → {_said(value['now'])}"
-        return "; ".join(f"{key} {_said(item)}" for key, item in value.items())
-    if isinstance(value, list):
-        return ", ".join(str(item) for item in value) or "none"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -44,6 +44,7 @@ def build_html(metrics: Fields, comparison: Fields | None = None) -> str:
         primary=primary,
         main=metrics["horizons"][primary],
         charts=_charts(metrics, primary),
+        recall_falls=words.recall_falls(metrics["horizons"][primary]),
         parts=[(key, title, why, metrics[key]) for key, title, why in PARTS if metrics.get(key)],
         told=[gate for gate in metrics["gates"] if gate.get("standing") != "passed"],
         passed=[gate for gate in metrics["gates"] if gate.get("standing") == "passed"],

@@ -1,6 +1,7 @@
 """metrics.json → a text a terminal can show. An average precision never stands without base rate and lift beside it."""
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 NOTHING = "–"
@@ -91,6 +92,8 @@ def _alerts(metrics: Fields) -> Iterator[str]:
             f"{between(spread(fields, 'precision_at_k', k), '{:.3f}'):>15} {share(fields['recall_at_k'][k]):>8} "
             f"{between(spread(fields, 'recall_at_k', k), '{:.3f}'):>15}"
         )
+    if recall_falls(fields):
+        yield "  recall falls: more alerts a day are raised sooner, once a run, some too soon to be right"
     lead = fields.get("lead_time_s") or {}
     if lead.get("quantiles"):
         said = ", ".join(f"{name} {value:,.0f} s" for name, value in lead["quantiles"].items())
@@ -103,6 +106,12 @@ def _alerts(metrics: Fields) -> Iterator[str]:
             f"scores that arrive {late['delay_s']} s late: AP {four(late['average_precision'])}, "
             f"base rate {share(late['base_rate'])}"
         )
+
+
+def recall_falls(fields: Fields) -> bool:
+    """True where more alerts a day find fewer failing runs: alerts are one a run, at its first crossing."""
+    known = [value for value in (fields.get("recall_at_k") or {}).values() if value is not None]
+    return any(later < earlier for earlier, later in pairwise(known))
 
 
 def _parts(title: str, parts: Mapping[str, Fields]) -> Iterator[str]:

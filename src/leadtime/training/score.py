@@ -25,7 +25,8 @@ BATCH_ROWS = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """Rows scored, and the highest primary score with its base rate."""
+    """Rows scored, and the highest primary score. ``base_rate``: share of failures within that horizon in the block the
+    model was calibrated on, not of the rows scored."""
 
     rows: int
     highest: float

@@ -49,6 +49,15 @@ def test_against_an_earlier_run_the_page_and_the_json_hold_the_comparison(place,
     assert "Against baseline" in page.read_text()
 
 
+@pytest.mark.parametrize("command", ["report", "check"])
+def test_a_page_in_a_folder_that_is_not_there_is_refused_before_any_work(place, tmp_path, command):
+    page = tmp_path / "absent" / "page.html"
+    done = RUNNER.invoke(app, ["borg", command, str(place / "reports/baseline/baseline"), "--html", str(page)])
+    assert done.exit_code == 2
+    assert "there is no folder" in done.output
+    assert not page.parent.exists()
+
+
 def test_without_json_stdout_stays_empty(place):
     done = RUNNER.invoke(app, ["borg", "report", str(place / "reports/baseline/baseline")])
     assert done.stdout == ""

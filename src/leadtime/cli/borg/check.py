@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leadtime.cli.borg.page import parse_page
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -21,7 +23,10 @@ FOUND_EXIT = 1
 _Path = Annotated[Path, typer.Argument(metavar="PATH", help="A shard, a folder of shards, or make-dataset's folder.")]
 _Cell = Annotated[str | None, typer.Option(metavar="NAME", help="Only shards of this cell.")]
 _Allow = Annotated[list[str] | None, typer.Option(metavar="GATE", help="Let this gate fail; may be repeated.")]
-_Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as one page.")]
+_Html = Annotated[
+    Path | None,
+    typer.Option(parser=parse_page, metavar="FILE", help="Write the report as one page, in a folder that is there."),
+]
 _Previous = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Compare rates with this dataset.json or check's JSON.")
 ]

@@ -28,7 +28,9 @@ _Mu = Annotated[float | None, typer.Option(help="Signal in standard deviations; 
 _Rate = Annotated[
     float | None, typer.Option("--base-rate", metavar="R", help="Share of rows that fail within 15 min (default 0.01).")
 ]
-_Dialect = Annotated[list[Dialect] | None, typer.Option(help="How shards are written; several take turns.")]
+_Dialect = Annotated[
+    list[Dialect] | None, typer.Option(help="How shards are written (default parquet); several take turns.")
+]
 _Seed = Annotated[int | None, typer.Option(min=0, help="Which draw; equal seeds give equal bytes (default 0).")]
 _Days = Annotated[int | None, typer.Option(min=1, max=31, help="Length of the trace (default 2).")]
 _Shard = Annotated[

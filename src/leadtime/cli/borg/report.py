@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from leadtime.cli.borg.page import parse_page
+
 EXAMPLE = (
     "\b\nExamples:\n  leadtime borg report reports/baseline/baseline\n"
     "  leadtime borg report reports/advanced/xgboost --against reports/baseline/baseline --html compared.html"
@@ -16,7 +18,8 @@ _Folder = Annotated[
 ]
 _AGAINST_HELP = "An earlier run: compared on the rows both scored, and by what changed in the data."
 _Against = Annotated[Path | None, typer.Option(metavar="DIR", help=_AGAINST_HELP)]
-_Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page there too, the comparison included.")]
+_HTML_HELP = "Write the page there too, the comparison included; its folder must be there."
+_Html = Annotated[Path | None, typer.Option(parser=parse_page, metavar="FILE", help=_HTML_HELP)]
 _Json = Annotated[bool, typer.Option("--json", help="Print the measures on stdout.")]
 
 

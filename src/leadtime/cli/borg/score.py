@@ -34,7 +34,11 @@ def score(
     *, model_dir: _Model, features: _From, out: _Out = None, one_at_a_time: _Single = False, drivers: _Drivers = 0,
     threads: _Threads = 2, json: _Json = False,
 ) -> None:  # fmt: skip
-    """Score rows of features with a published model."""
+    """Score rows of features with a published model.
+
+    The base rate told beside scores is the model's own: the share of failures, within the horizon risk_score means, in
+    the block it was calibrated on; not that of the rows scored.
+    """
     import time
 
     from leadtime.cli.borg.extras import need
@@ -59,7 +63,7 @@ def score(
     rate = scored.rows / max(time.monotonic() - begun, 1e-9)
     console.print(
         f"{scored.rows:,} rows scored with {model.name}, {rate:,.0f} rows/s; highest {scored.highest:.4f} "
-        f"(base rate {scored.base_rate:.4%}); written: {target}",
+        f"(base rate of the model's calibration block {scored.base_rate:.4%}); written: {target}",
         markup=False, soft_wrap=True,
     )  # fmt: skip
     if json:
