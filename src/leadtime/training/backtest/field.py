@@ -3,11 +3,17 @@
 The order is the order of simplicity: ties go to whoever stands first.
 """
 
+from leadtime.forecast.days import DayRules
 from leadtime.forecast.entrants import entrants
 from leadtime.policy.schema import ForecastPolicy
 from leadtime.training.backtest.trainee import Ready, Trainee
+from leadtime.training.demand_classical import classical
 
 
 def field(policy: ForecastPolicy) -> tuple[Trainee, ...]:
     """The models of the loop, then those that have to be fitted."""
-    return tuple(Ready(model=model) for model in entrants(policy))
+    rules = DayRules(zone=policy.time_zone)
+    return (
+        *(Ready(model=model) for model in entrants(policy)),
+        *classical(rules, policy.max_history_days),
+    )
