@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from leadtime.cli import borg, dashboard, demo, forecast, policy, replay
+from leadtime.cli import borg, dashboard, demo, doctor, forecast, policy, replay
 
 app = typer.Typer(
     name="leadtime",
@@ -37,6 +37,7 @@ def leadtime(
 app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 app.command("replay", epilog=replay.EXAMPLE)(replay.replay)
 app.command("dashboard", epilog=dashboard.EXAMPLE)(dashboard.dashboard)
+app.command("doctor", epilog=doctor.EXAMPLE)(doctor.doctor)
 app.add_typer(policy.app, name="policy")
 app.add_typer(borg.app, name="borg")
 app.add_typer(forecast.app, name="forecast")

@@ -58,6 +58,27 @@ class CapacityMinutes:
     utilisation_ratio: FloatColumn | None = None
     latency_s: FloatColumn | None = None
 
+    def check(self) -> None:
+        """Raises ValueError for columns of unlike length, negative or infinite values, or a utilisation in percent."""
+        columns = {
+            "demand": self.demand, "ready_pods": self.ready_pods, "utilisation_ratio": self.utilisation_ratio,
+            "latency_s": self.latency_s,
+        }  # fmt: skip
+        for name, column in columns.items():
+            if column is None:
+                continue
+            if len(column) != len(self.demand):
+                raise ValueError(f"learning capacity: {name} has {len(column)} minutes, demand {len(self.demand)}")
+            if np.isinf(column).any() or (column[~np.isnan(column)] < 0).any():
+                raise ValueError(f"learning capacity: {name} holds negative or infinite values; a gap is NaN")
+        use = self.utilisation_ratio
+        if use is None and self.latency_s is None:
+            raise ValueError("learning capacity: neither utilisation nor latency is given; one of them is needed")
+        if use is not None and (~np.isnan(use)).any() and np.nanmedian(use) > PERCENT_FROM:
+            raise ValueError(
+                f"learning capacity: utilisation is {np.nanmedian(use):g} in the median; divide percent by 100"
+            )
+
 
 class CapacityGap(StrEnum):
     """Why no capacity can be told."""
@@ -137,7 +158,7 @@ def learn_capacity(
     ``full_ratio``: the utilisation a saturated pod shows (limit ÷ request where use is a share of the request). Raises
     ValueError for columns of unlike length, negative values, or a utilisation in percent. Deterministic.
     """
-    _check(minutes)
+    minutes.check()
     asked = _Asked(target_ratio=target_ratio, level_ratio=level_ratio, full_ratio=full_ratio)
     load = np.where(minutes.ready_pods > 0, minutes.demand / np.maximum(minutes.ready_pods, 1e-9), np.nan)
     knee = None if minutes.latency_s is None else find_knee(cells(load), cells(minutes.latency_s))
@@ -178,27 +199,6 @@ def fewest_pods(
     ) < target_ratio:  # fmt: skip
         left -= 1
     return left
-
-
-def _check(minutes: CapacityMinutes) -> None:
-    columns = {
-        "demand": minutes.demand, "ready_pods": minutes.ready_pods, "utilisation_ratio": minutes.utilisation_ratio,
-        "latency_s": minutes.latency_s,
-    }  # fmt: skip
-    for name, column in columns.items():
-        if column is None:
-            continue
-        if len(column) != len(minutes.demand):
-            raise ValueError(f"learning capacity: {name} has {len(column)} minutes, demand {len(minutes.demand)}")
-        if np.isinf(column).any() or (column[~np.isnan(column)] < 0).any():
-            raise ValueError(f"learning capacity: {name} holds negative or infinite values; a gap is NaN")
-    use = minutes.utilisation_ratio
-    if use is None and minutes.latency_s is None:
-        raise ValueError("learning capacity: neither utilisation nor latency is given; one of them is needed")
-    if use is not None and (~np.isnan(use)).any() and np.nanmedian(use) > PERCENT_FROM:
-        raise ValueError(
-            f"learning capacity: utilisation is {np.nanmedian(use):g} in the median; divide percent by 100"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
