@@ -72,6 +72,19 @@ class Surge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SurgeAlarm:
+    """What people are told of a surge, and what is scored: raised at ``raised_at``, standing until it has been quiet.
+
+    ``kind``: what saw it first (``expected``, ``deviation``, ``rise``, ``saturation``); ``ratio``: how many times what
+    stood ten minutes earlier (``expected``: how many times what stands now).
+    """
+
+    raised_at: datetime
+    kind: str
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RiskScore:
     """A probability of failure within ``horizon``, only where it was calibrated; ``calibrated_on`` names the data."""
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from leadtime.domain.decision import Decision, Outcome, Proposal, Verdict
-from leadtime.domain.demand import DemandForecast, Surge
+from leadtime.domain.demand import DemandForecast, Surge, SurgeAlarm
 from leadtime.domain.evidence import Evidence, Explanation
 from leadtime.domain.lead_time import LeadTime
 from leadtime.domain.refs import WorkloadRef
@@ -32,6 +32,7 @@ class WorkloadAssessment:
     ``demand`` is the newest visible bucket (Missing when there is none). ``needed_pods_at_node_lead`` and
     ``…_pod_lead`` come from the upper forecast at the target utilisation. ``hpa_would_want`` is what the HPA would ask
     for without our floor (recomputed by mechanics). ``path_expected``/``path_upper``: every 5 min, from now on.
+    ``surge``: demand above its forecast, which the loop answers; ``alarm``: a surge people are told of.
     """
 
     ref: WorkloadRef
@@ -49,6 +50,7 @@ class WorkloadAssessment:
     needed_pods_at_pod_lead: int
     needed_pods_at_node_lead: int
     hpa_would_want: int
+    alarm: SurgeAlarm | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,13 @@ from datetime import datetime
 from math import isfinite
 from typing import Any
 
-from leadtime.domain.demand import DemandPath, Surge
+from leadtime.domain.demand import DemandPath, Surge, SurgeAlarm
 from leadtime.domain.refs import WorkloadRef
 from leadtime.domain.series import Missing, Series, Unit
 from leadtime.domain.time_window import from_epoch
 from leadtime.forecast import champion as champions
 from leadtime.forecast import race as races
-from leadtime.forecast import recent
+from leadtime.forecast import recent, surge_alarm
 from leadtime.forecast import surge as surges
 from leadtime.forecast.blend import Blend, blend
 from leadtime.forecast.champion import Champion
@@ -23,6 +23,8 @@ from leadtime.forecast.entrants import entrants, memories
 from leadtime.forecast.model import MINUTE_S, Band, DemandModel, TooShort
 from leadtime.forecast.race import Race
 from leadtime.forecast.surge import Reference, SurgeState
+from leadtime.forecast.surge_alarm import NOTHING_BESIDE, AlarmState, Beside, Expected
+from leadtime.forecast.surge_cause import NO_DEMAND
 from leadtime.policy.schema import ForecastPolicy, Policy, SurgePolicy
 
 DAY_MIN = 1440
@@ -37,6 +39,7 @@ class ForecastState:
     race: Race | None = None
     champion: Champion = field(default_factory=champions.first)
     surge: SurgeState = field(default_factory=SurgeState)
+    alarm: AlarmState = field(default_factory=AlarmState)
     mean: float = 0.0  # fading mean of about a day, what the surge detector calls usual
     known_minutes: int = 0
     first_at_s: int | None = None
@@ -49,10 +52,11 @@ def start() -> ForecastState:
     return ForecastState(memories={})
 
 
-def observe(state: ForecastState, series: Series, policy: Policy) -> ForecastState:
+def observe(state: ForecastState, series: Series, policy: Policy, *, beside: Beside = NOTHING_BESIDE) -> ForecastState:
     """Take every bucket newer than the last one seen; a gap, or a hole before the series, is kept as a gap.
 
-    Buckets already seen change nothing. Raises ValueError when the series' step is not one minute.
+    beside: what else is known now; it is taken to be about the newest bucket. Buckets already seen change nothing.
+    Raises ValueError when the series' step is not one minute.
     """
     if series.step_s != MINUTE_S:
         raise ValueError(f"observing {series.name}: step is {series.step_s} s, must be {MINUTE_S} s; resample it first")
@@ -71,7 +75,8 @@ def observe(state: ForecastState, series: Series, policy: Policy) -> ForecastSta
     for i in range(skip, len(series.values)):
         value = series.values[i]
         usable = value if value is not None and isfinite(value) else None
-        state = _minute(state, start_s + i * MINUTE_S, usable, racing)
+        facts = beside if i == len(series.values) - 1 else NOTHING_BESIDE
+        state = _minute(state, start_s + i * MINUTE_S, usable, racing, facts)
     return state
 
 
@@ -96,7 +101,9 @@ class _Field:
         return cls(models=entrants(rules), keepers=memories(rules), rules=rules, surge=policy.surge)
 
 
-def _minute(state: ForecastState, at_s: int, value: float | None, racing: _Field) -> ForecastState:
+def _minute(
+    state: ForecastState, at_s: int, value: float | None, racing: _Field, beside: Beside = NOTHING_BESIDE
+) -> ForecastState:
     """The state after the bucket [at_s, at_s + 60)."""
     at_min = at_s // MINUTE_S
     race = state.race or races.start(len(racing.models), racing.rules.level_ratio)
@@ -112,10 +119,25 @@ def _minute(state: ForecastState, at_s: int, value: float | None, racing: _Field
     state = ForecastState(
         memories={m.memory: m.update(kept.get(m.memory) or m.start(), at_s, value) for m in racing.keepers},
         race=race, champion=state.champion, surge=surges.watch(state.surge, at_min, value, least, racing.surge),
-        mean=mean, known_minutes=known, first_at_s=state.first_at_s, last_at_s=at_s + MINUTE_S,
+        alarm=state.alarm, mean=mean, known_minutes=known, first_at_s=state.first_at_s, last_at_s=at_s + MINUTE_S,
         last_known_s=last_known_s,
     )  # fmt: skip
-    return _issue(state, at_min + 1, racing) if races.is_issue_minute(at_min + 1) else state
+    if races.is_issue_minute(at_min + 1):
+        state = _issue(state, at_min + 1, racing)
+    said = _said(state, at_min, racing.rules)
+    return replace(state, alarm=surge_alarm.watch(state.alarm, at_min, value, said, racing.surge, beside=beside))
+
+
+def _said(state: ForecastState, at_min: int, rules: ForecastPolicy) -> Expected:
+    """What was said about ``at_min`` earlier, and the path issued at its end if there is one that may be acted on."""
+    references = state.surge.references
+    expected, upper = surges.reference_at(references, at_min)
+    path: tuple[float, ...] = ()
+    if references and references[-1].at_min == at_min + 1:
+        have_s = (state.last_known_s or 0) - (state.first_at_s or 0)
+        if champions.standing(state.champion, "", have_s, rules)[0]:
+            path = references[-1].expected
+    return Expected(expected=expected, upper=upper, path=path)
 
 
 def _issue(state: ForecastState, at_min: int, racing: _Field) -> ForecastState:
@@ -189,5 +211,18 @@ def _path(state: ForecastState, steps: int, level: float, rules: ForecastPolicy)
 
 
 def surge(state: ForecastState, ref: WorkloadRef, policy: Policy, pod_lead_s: float) -> Surge | None:
-    """The surge that runs now, with the demand expected one pod lead ahead if the rise goes on; or None."""
+    """The surge that runs now, with the demand expected one pod lead ahead if the rise goes on; or None.
+
+    None too while the rise is known to be no demand at all: pods counted twice, minutes that arrived together.
+    """
+    if state.alarm.dismissed is not None and state.alarm.dismissed.cause in NO_DEMAND:
+        return None
     return surges.current(state.surge, ref, policy.surge, pod_lead_s)
+
+
+def alarm(state: ForecastState) -> SurgeAlarm | None:
+    """The alarm that stands now, or None."""
+    standing = state.alarm.standing
+    if standing is None:
+        return None
+    return SurgeAlarm(raised_at=from_epoch(standing.raised_s), kind=str(standing.kind), ratio=standing.ratio)

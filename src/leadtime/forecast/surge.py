@@ -77,7 +77,7 @@ def watch(state: SurgeState, at_min: int, actual: float | None, least: float, po
     if actual is None:
         return replace(state, over=0, in_gap=True, newest=())
     newest = (*state.newest[-(SLOPE_MINUTES - 1) :], actual)
-    expected, upper = _reference(state, at_min)
+    expected, upper = reference_at(state.references, at_min)
     if state.in_gap or expected is None or upper is None:
         return replace(state, in_gap=False, over=0, newest=newest, seen=state.seen + 1)
     off = actual / expected - 1.0 if expected > 0 else 0.0
@@ -115,12 +115,12 @@ def _followed(deviation: float, off: float) -> float:
     return max(LEAST_DEVIATION, deviation * grow)
 
 
-def _reference(state: SurgeState, at_min: int) -> tuple[float | None, float | None]:
+def reference_at(references: tuple[Reference, ...], at_min: int) -> tuple[float | None, float | None]:
     """(expected, upper) for ``at_min`` from the newest path that is old enough; Nones without one.
 
     The upper bound is the highest within five minutes either side: models of five-minute cells know no finer edge.
     """
-    for path in reversed(state.references):
+    for path in reversed(references):
         i = at_min - path.at_min
         if REFERENCE_AGE_MIN <= i < len(path.expected):
             return path.expected[i], max(path.upper[i - EDGE_MIN : i + EDGE_MIN + 1])

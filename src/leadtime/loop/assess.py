@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leadtime.domain.demand import DemandForecast, DemandPath, Surge
+from leadtime.domain.demand import DemandForecast, DemandPath, Surge, SurgeAlarm
 from leadtime.domain.evidence import Explanation
 from leadtime.domain.lead_time import LeadTime
 from leadtime.domain.reasons import Reason
@@ -15,6 +15,7 @@ from leadtime.domain.series import Missing
 from leadtime.domain.snapshot import PoolState, WorkloadState
 from leadtime.domain.tick import WorkloadAssessment
 from leadtime.forecast import assess as forecast
+from leadtime.forecast.surge_alarm import Beside
 from leadtime.loop.choose import Chosen, choose
 from leadtime.loop.hpa_shadow import follow
 from leadtime.loop.memory import LogRows, RecentNeeds, WorkloadMemory
@@ -49,6 +50,7 @@ class Outlook:
     lead: LeadTime
     path: DemandPath | Missing
     surge: Surge | None
+    alarm: SurgeAlarm | None
     plans: CandidatePlans | None
     surge_pods: int
 
@@ -68,7 +70,8 @@ def workload(
     reading = observed.reading
     believed = forecast_state if forecast_state is not None else forecast.start()
     if observed.series is not None:
-        believed = forecast.observe(believed, observed.series, policy)
+        ready = state.ready_pods / state.wanted_replicas if state.wanted_replicas > 0 else None
+        believed = forecast.observe(believed, observed.series, policy, beside=Beside(ready_ratio=ready))
     memory = _with_hpa(observed.memory, state, reading, as_of, policy)
     ahead = _outlook(state, reading, believed, lead, memory.hpa.replicas, as_of=as_of, policy=policy)
     memory = _with_needs(memory, reading, ahead, as_of, policy)
@@ -114,6 +117,7 @@ def _outlook(
         lead=lead,
         path=path,
         surge=surge,
+        alarm=forecast.alarm(believed),
         plans=None if isinstance(path, Missing) else candidates(path, state, hpa_want, size, as_of),
         surge_pods=0 if surge is None else planning.pods_for(surge.extrapolated, size.per_pod, size.lid),
     )
@@ -275,6 +279,7 @@ def _assessment(
         needed_pods_at_pod_lead=plans.need_at_pod_lead if plans is not None else 0,
         needed_pods_at_node_lead=plans.need_at_node_lead if plans is not None else 0,
         hpa_would_want=hpa_would_want,
+        alarm=ahead.alarm,
     )
 
 

@@ -19,8 +19,6 @@ from leadtime.domain.decision import (
 from leadtime.domain.tick import Tick, WorkloadAssessment
 
 HORIZON_S = 600  # ten minutes, as in the table that closes the data folder's README
-WARNING_AHEAD_S = 1800
-WARNING_RISE_RATIO = 1.5  # what the truth calls a surge, see surge_episodes.py
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +32,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadDigest:
-    """One workload in one tick. ``warned``: a surge was seen, or an acting path expects a rise by half in 30 min."""
+    """One workload in one tick. ``warned``: an alarm stood, because a surge was seen or is expected."""
 
     workload: str
     pool: str | None
@@ -104,7 +102,7 @@ def digest(tick: Tick) -> TickDigest:
                 pool=None if place is None else place.pool,
                 queue=None if place is None else place.queue,
                 forecast=_at_horizon(assessment),
-                warned=_warns(assessment),
+                warned=assessment.alarm is not None,
             )
         )
     return TickDigest(
@@ -171,15 +169,6 @@ def _at_horizon(assessment: WorkloadAssessment) -> Bounds | None:
     if i >= len(assessment.path_expected):
         return None
     return Bounds(expected=assessment.path_expected[i], lower=assessment.path_lower[i], upper=assessment.path_upper[i])
-
-
-def _warns(assessment: WorkloadAssessment) -> bool:
-    if assessment.surge is not None:
-        return True
-    if not assessment.may_act or not isinstance(assessment.demand, (int, float)):
-        return False
-    ahead = assessment.path_expected[: WARNING_AHEAD_S // assessment.path_step_s + 1]
-    return bool(ahead) and assessment.demand > 0 and max(ahead) >= WARNING_RISE_RATIO * assessment.demand
 
 
 def _epoch_s(at: datetime) -> int:

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from leadtime.forecast.surge_definition import LOOK_BACK_MINUTES, MEAN_MINUTES, RISE_RATIO
 from leadtime.scorecard.digest import TickDigest
 from leadtime.scorecard.run import FloatColumn, IntColumn
 
-RISE_RATIO = 1.5
-MEAN_MINUTES = 5
-LOOK_BACK_MINUTES = 10
 SAME_EPISODE_S = 3600
 EARLIEST_S = 1800  # an alarm counts from 30 min before the onset …
 LATEST_TICKS = 2  # … to two ticks after it
@@ -160,7 +158,7 @@ def raised_s(warned_at_s: IntColumn, tick_s: int = 60) -> IntColumn:
 
 
 def warnings_from(ticks: Sequence[TickDigest], workload: str) -> IntColumn:
-    """``as_of`` (epoch s) of the ticks that warned: a surge was seen, or a rise by half is expected within 30 min."""
+    """``as_of`` (epoch s) of the ticks in which an alarm stood."""
     return np.array(
         [tick.as_of_s for tick in ticks for state in tick.workloads if state.workload == workload and state.warned],
         dtype=np.int64,

@@ -1,5 +1,6 @@
 """What is kept of a tick, and the counts made of it."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,12 +16,12 @@ from leadtime.domain.decision import (
     SetFloor,
     SetLowPriorityAdmission,
 )
-from leadtime.domain.demand import DemandForecast
+from leadtime.domain.demand import DemandForecast, SurgeAlarm
 from leadtime.domain.evidence import Explanation
 from leadtime.domain.lead_time import LeadTime
 from leadtime.domain.reasons import Reason
 from leadtime.domain.refs import Scope, ScopeKind, WorkloadRef, workload_scope
-from leadtime.domain.series import Missing, Unit
+from leadtime.domain.series import Unit
 from leadtime.domain.snapshot import ClusterSnapshot, WorkloadState
 from leadtime.domain.tick import Tick, WorkloadAssessment
 from leadtime.scorecard.digest import Bounds, DecisionDigest, LostProposal, TickDigest, WorkloadDigest, digest, in_words
@@ -75,19 +76,10 @@ def test_a_path_that_ends_earlier_gives_no_forecast():
     assert digest(tick(assessment(path=(100.0, 110.0)))).workloads[0].forecast is None
 
 
-# 1.5 · 100 = 150 within 30 min = elements 0 … 6
-@pytest.mark.parametrize(
-    ("path", "demand", "may_act", "warned"),
-    [
-        pytest.param((100.0,) * 6 + (150.0,), 100.0, True, True, id="a rise by half in 30 min"),
-        pytest.param((100.0,) * 6 + (149.0,), 100.0, True, False, id="a little less"),
-        pytest.param((100.0,) * 7 + (150.0,), 100.0, True, False, id="in 35 min"),
-        pytest.param((100.0,) * 6 + (150.0,), 100.0, False, False, id="by a model that may not act"),
-        pytest.param((150.0,) * 7, Missing(source="csv", reason="gap"), True, False, id="above nothing known"),
-    ],
-)
-def test_an_acting_path_warns(path, demand, may_act, warned):
-    assert digest(tick(assessment(path=path, demand=demand, may_act=may_act))).workloads[0].warned is warned
+def test_a_standing_alarm_is_a_warning():
+    assert not digest(tick(assessment())).workloads[0].warned
+    alarm = SurgeAlarm(raised_at=T0, kind="rise", ratio=1.6)
+    assert digest(tick(replace(assessment(), alarm=alarm))).workloads[0].warned
 
 
 def test_a_decision_keeps_its_agent_and_what_lost():
