@@ -7,11 +7,16 @@ from enum import StrEnum
 
 
 class Unit(StrEnum):
-    """Units of demand. Replica counts are never demand."""
+    """Units of measured series. Demand is in one of the first three; replica counts are never demand."""
 
     REQUESTS_PER_S = "requests/s"
     TOKENS_PER_S = "tokens/s"
     GPUS = "GPUs"
+    CORES = "cores"
+    BYTES = "bytes"
+    SECONDS = "s"
+    RATIO = "ratio"
+    COUNT = "count"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

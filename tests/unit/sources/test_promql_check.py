@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadtime.sources.promql_check import BadQuery, check_query
+from leadtime.sources.promql_check import BadQuery, check_query, guarded
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,17 @@ def test_any_text_is_either_a_query_or_refused_with_a_place_inside_it(text: str)
     else:
         for selector in query.selectors:
             promql_parser.parse(selector)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sum(rate(a_total[1m]))", "sum((rate(a_total[1m]) and count_over_time(a_total[1m]) > 1))"),
+        ("avg_over_time(a[1m])", "avg_over_time(a[1m])"),
+        ("max_over_time(rate(a_total[1m])[1h:5m])",
+         "max_over_time((rate(a_total[1m]) and count_over_time(a_total[1m]) > 1)[1h:5m])"),
+    ],
+)  # fmt: skip
+def test_a_guarded_rate_asks_for_two_samples(text: str, expected: str) -> None:
+    assert " ".join(guarded(text).split()) == expected
+    assert check_query(guarded(text)).selectors == check_query(text).selectors
