@@ -19,7 +19,7 @@ from leadtime.forecast.seasonal_naive import filled
 from leadtime.training.backtest.trainee import MinuteHistory, Note, NotFitted
 from leadtime.training.rivals.cells import OfCells, absent
 
-HOUR_STRIDE, WEEK_STRIDE, MSTL_STRIDE = 31, 211, 499  # odd: see demand_classical/choice.py
+HOUR_STRIDE, WEEK_STRIDE, MSTL_STRIDE = 31, 61, 149  # odd: see demand_classical/choice.py
 DEAR_SHARE = 0.05  # one fit that takes a twentieth of the budget is too dear for a backtest
 
 

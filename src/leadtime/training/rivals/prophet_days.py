@@ -82,11 +82,11 @@ class ProphetTrainee:
 
     def _curve(self, cells: FloatColumn, first: int, seed: int) -> FloatColumn:
         """What Prophet says of the cells it saw and of ``AHEAD_DAYS`` after them."""
+        for name in ("prophet", "prophet.plot", "cmdstanpy"):  # they would write to stderr, plots it lacks included
+            logging.getLogger(name).disabled = True
         import pandas as pd  # type: ignore[import-untyped]
         from prophet import Prophet
 
-        for name in ("prophet", "cmdstanpy"):
-            logging.getLogger(name).setLevel(logging.ERROR)
         at = pd.to_datetime((first + np.arange(len(cells) + AHEAD_DAYS * CELLS_A_DAY)) * CELL_S, unit="s")
         holidays: Any = None
         if self.calendar.holidays:
