@@ -2,6 +2,7 @@
 
 LeadtimeError                      every deliberate error; its slug has an entry in docs/errors.md
 ├── WrongUse                       exit 2: the user can mend it (bad file, bad policy, bad option)
+│   ├── BadCalendar                a calendar of events and days off cannot be used
 │   ├── BadDemandFile              a demand file cannot be read as a series
 │   ├── BadPolicy                  a policy file breaks the schema or a cross-field rule
 │   ├── BadScenario                a scenario file breaks its schema
@@ -28,6 +29,10 @@ class LeadtimeError(Exception):
 
 class WrongUse(LeadtimeError):
     """The user's input cannot be used; nothing was written."""
+
+
+class BadCalendar(WrongUse):
+    """A calendar file cannot be used; the message names the entry."""
 
 
 class BadDemandFile(WrongUse):
