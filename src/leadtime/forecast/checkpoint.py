@@ -21,6 +21,7 @@ from leadtime.forecast.champion import Champion
 from leadtime.forecast.day_cells import DayCells
 from leadtime.forecast.ets import Smoothed
 from leadtime.forecast.holt_winters import HoltWintersState
+from leadtime.forecast.lag_rows import Lags
 from leadtime.forecast.lead_time import Episode, LeadTimeState, Seen, StageKey
 from leadtime.forecast.race import Block, Issued, Race
 from leadtime.forecast.recent import Recent
@@ -34,7 +35,8 @@ _RECORDS: dict[str, type[Any]] = {
     record.__name__: record
     for record in (
         ForecastState, Race, Issued, Block, Champion, SurgeState, Reference, Running, Recent, Smoothed, DayCells,
-        LeadTimeState, Seen, StageKey, Episode, WorkloadRef, Alarm, AlarmState, Beside, NotASurge, ArimaState, HoltWintersState, ThetaState,
+        LeadTimeState, Seen, StageKey, Episode, WorkloadRef, Alarm, AlarmState, Beside, NotASurge,
+        ArimaState, HoltWintersState, ThetaState, Lags,
     )
 }  # fmt: skip
 
