@@ -1,6 +1,7 @@
 """A proxy in front of a real server that alters its real answers: each lie is a function of one exchange."""
 
 import json
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,6 +57,17 @@ def honest(exchange: Exchange) -> Answer:
     return exchange.honest()
 
 
+class _Quiet(ThreadingHTTPServer):
+    """A client that hangs up, because it waited long enough, is no news."""
+
+    daemon_threads = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of broken connections."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class LyingProxy:
     """Open it with ``with``; set ``lie`` at any time. ``seen``: every exchange since the lie was set."""
 
@@ -77,8 +89,7 @@ class LyingProxy:
             def log_message(self, *args: Any) -> None:
                 """Silent."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = False
+        self._server = _Quiet(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
 
     @property
