@@ -14,6 +14,8 @@ Array = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Short = npt.NDArray[np.int32]
 ECE_BINS = 20
+EQUAL_LOG_ODDS = 1e-3  # nearer ones are one probability
+SMALLEST_EQUAL = 1e-12
 CURVE_POINTS = 200
 
 
@@ -130,7 +132,11 @@ class Bins:
 def equal_mass_bins(
     y: npt.ArrayLike, p: npt.ArrayLike, weight: npt.ArrayLike | None = None, *, bins: int = ECE_BINS
 ) -> Bins:
-    """Rows cut into ``bins`` of equal weight by p. Equal p stay in one bin: by the middle of the weight they hold."""
+    """Rows cut into ``bins`` of equal weight by p. Equal p stay in one bin: by the middle of the weight they hold.
+
+    Equal means: to a thousandth of the odds. Scores that all but say the base rate are judged as one group, as those of
+    an optimum that says just that.
+    """
     labels, probabilities, weights = _columns(y, p, weight)
     place = bin_of(probabilities, weights, bins=bins)
     return Bins(
@@ -144,7 +150,8 @@ def bin_of(p: Array, weight: Array, *, bins: int = ECE_BINS) -> Whole:
     """The bin, 0 … bins - 1, of each row [rows], as ``equal_mass_bins`` cuts them."""
     if not len(p):
         return np.empty(0, dtype=np.int64)
-    _, place = np.unique(p, return_inverse=True)
+    held = np.clip(p, SMALLEST_EQUAL, 1 - SMALLEST_EQUAL)
+    _, place = np.unique(np.round((np.log(held) - np.log1p(-held)) / EQUAL_LOG_ODDS), return_inverse=True)
     mass = np.bincount(place, weights=weight)
     middle = np.cumsum(mass) - mass / 2
     cut = np.minimum((middle / max(float(mass.sum()), 1e-300) * bins).astype(np.int64), bins - 1)

@@ -95,16 +95,20 @@ def _calibrated(
     truths: list[Array] = [np.zeros((0, len(labels)), np.int8)]
     scores: dict[int, list[Array]] = {m: [np.zeros(0)] for m in data.horizons_min}
     seen = 0
-    for frame, x in batches(data, plan.calibrate, labels):
+    collections: list[Array] = [np.zeros(0, np.int64)]
+    for frame, x in batches(data, plan.calibrate, ("collection_id", *labels)):
         truths.append(labels_of(frame, data.horizons_min))
+        collections.append(frame["collection_id"].to_numpy())
         for m, model in logistic.items():
             scores[m].append(model.probabilities(x))
         seen += frame.height
         progress("calibrating", seen, None)
-    y = np.concatenate(truths)
+    y, group = np.concatenate(truths), np.concatenate(collections)
     known = y != EXCLUDED
     return {
-        m: fit_calibration(np.concatenate(scores[m])[known[:, column]], y[known[:, column], column])
+        m: fit_calibration(
+            np.concatenate(scores[m])[known[:, column]], y[known[:, column], column], group=group[known[:, column]]
+        )
         for column, m in enumerate(data.horizons_min)
     }
 

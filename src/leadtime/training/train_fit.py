@@ -150,20 +150,22 @@ def calibrate_all(data: FeatureSet, recipe: Recipe, fitted: FittedSet, progress:
     labels = tuple(f"y_{m}" for m in data.horizons_min)
     scores: dict[int, list[Array]] = {m: [] for m in data.horizons_min}
     truths: list[Array] = [np.zeros((0, len(labels)), np.int8)]
+    collections: list[Array] = [np.zeros(0, np.int64)]
     rows = 0
-    for frame, x in batches(data, recipe.plan.calibrate, labels):
+    for frame, x in batches(data, recipe.plan.calibrate, ("collection_id", *labels)):
         truths.append(labels_of(frame, data.horizons_min))
+        collections.append(frame["collection_id"].to_numpy())
         for m in data.horizons_min:
             scores[m].append(boosters.margins(fitted.fitted[m].booster, x).astype(np.float32))
         rows += frame.height
         progress("calibrating", rows, None)
-    y = np.concatenate(truths)
+    y, group = np.concatenate(truths), np.concatenate(collections)
     maps: dict[int, Calibration] = {}
     base_rates, positives = {}, {}
     for column, m in enumerate(data.horizons_min):
         known = y[:, column] != EXCLUDED
         margin = np.concatenate(scores[m]) if scores[m] else np.zeros(0, np.float32)
-        maps[m] = fit_calibration(expit(margin[known]), y[known, column])
+        maps[m] = fit_calibration(expit(margin[known]), y[known, column], group=group[known])
         positives[m] = int(y[known, column].sum())
         base_rates[m] = positives[m] / max(1, int(known.sum()))
     model = RiskBoosters(boosters={m: one.booster for m, one in fitted.fitted.items()}, calibrations=maps)
