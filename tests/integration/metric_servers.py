@@ -49,13 +49,13 @@ class MetricServer:
         """How leadtime reaches it, asked again quickly."""
         return PrometheusOptions(**{"url": self.url, "flavour": self.flavour, "backoff_first_s": 0.01, **more})
 
-    def start(self) -> None:
-        """Run it and wait until it is ready."""
+    def start(self, accept: int = 200) -> None:
+        """Run it and wait until it is ready, which it says with ``accept``."""
         command = [part.format(port=self.port) for part in self.command]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         # The transport waits for the port, longer each time.
         with httpx2.Client(transport=httpx2.HTTPTransport(retries=9, verify=self.verify), timeout=60) as client:
-            while client.get(f"{self.url}{self.healthy}").status_code != httpx2.codes.OK:
+            while client.get(f"{self.url}{self.healthy}").status_code != accept:
                 assert self.process.poll() is None
 
     def kill(self) -> None:

@@ -102,8 +102,11 @@ class Prometheus:
         self.wire = PrometheusWire(options, transport=transport)
 
     async def __aenter__(self) -> Self:
-        """Open the connection pool. Raises RequestFailed where the token file cannot be read."""
-        await self.wire.__aenter__()
+        """Open the connection pool. Raises DependencyFailed where the token file or the CA file cannot be read."""
+        try:
+            await self.wire.__aenter__()
+        except RequestFailed as failure:
+            raise failure.error(self.options.url) from None
         return self
 
     async def __aexit__(

@@ -26,7 +26,7 @@ class PrometheusDoor:
         self._runner = asyncio.Runner()
 
     def __enter__(self) -> Self:
-        """Open the connection pool. Raises DependencyFailed (prometheus-denied) for a token file that is not there."""
+        """Open the connection pool. Raises DependencyFailed where the token or the CA file cannot be read."""
         self._runner.__enter__()
         try:
             self.run(self.server.__aenter__())

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -135,7 +136,7 @@ class PrometheusWire:
         options = self.options
         verify: ssl.SSLContext | bool = True
         if options.ca_file is not None:
-            verify = ssl.create_default_context(cafile=str(options.ca_file))
+            verify = _authority(options.ca_file)
         auth = None if options.username is None else httpx2.BasicAuth(options.username, options.password or "")
         self._client = httpx2.AsyncClient(
             timeout=options.timeout_s, transport=self._transport, verify=verify, auth=auth,
@@ -255,6 +256,15 @@ class PrometheusWire:
                 return {"nocache": "1", "latency_offset": "1ms"}
             case _:
                 return {}
+
+
+def _authority(file: Path) -> ssl.SSLContext:
+    """Trust this certificate authority and no other."""
+    try:
+        return ssl.create_default_context(cafile=str(file))
+    except OSError as error:  # ssl.SSLError is one
+        wrong = f"the CA file {file} cannot be read ({error.strerror or error})"
+        raise RequestFailed(FailureKind.UNREACHABLE, wrong) from None
 
 
 def _token_in(options: PrometheusOptions) -> str:

@@ -243,6 +243,14 @@ def test_a_token_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert raised.value.slug == "prometheus-denied"
 
 
+def test_a_ca_file_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate")
+    for file in (tmp_path / "none", tmp_path / "ca.pem"):
+        with pytest.raises(DependencyFailed, match=r"the CA file .* cannot be read") as raised:
+            PrometheusDoor(options(ca_file=file)).__enter__()
+        assert raised.value.slug == "prometheus-unreachable"
+
+
 def test_user_tenant_and_what_only_one_kind_of_server_knows_are_sent() -> None:
     seen: list[tuple[httpx2.Headers, dict[str, str]]] = []
 
