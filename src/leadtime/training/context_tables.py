@@ -1,8 +1,8 @@
 """The parts of a cell → what its machines, owners and queue looked like, as small tables beside the features.
 
-One job a part writes partial sums; merging adds them up, the largest table (machine sums by 300 s slot) day by day, so
-memory depends on one part or one day, not on the number of parts. Every sum is over integers: the tables come out the
-same in any order of parts.
+One job a part writes partial sums; merging adds them up, the largest table (machine sums by 300 s slot) some hours at a
+time, so memory depends on one part and on the machines, not on the number of parts. Every sum is over integers: the
+tables come out the same in any order of parts.
 
     <context>/partial/part-0000/<table>.parquet     one part's sums; gone when the tables are finished
     <context>/machine_slots/day-0000.parquet        sums of that day
@@ -10,7 +10,7 @@ same in any order of parts.
 """
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -19,21 +19,25 @@ from leadtime.domain.borg import DAY_US, WINDOW_US
 from leadtime.risk.features.context import (
     KEYS,
     SCHEMAS,
+    SLOTS_BACK,
     Context,
     add_up,
+    asked_slots,
     collection_table,
     machine_changes,
+    newest_slots,
     partial,
 )
 from leadtime.training.executor import Executor
-from leadtime.training.manifest import disk_errors, read_json, write_json
+from leadtime.training.manifest import disk_errors, read_json, write_json, written
 from leadtime.training.partition import write_parquet
 from leadtime.training.progress import Progress
 
 CONTEXT = "context.json"
 CONTEXT_SCHEMA = "leadtime.borg-context/1"
 SLOTS = "machine_slots"
-SLOTS_BACK = 3  # a row looks at its newest slot and two before it
+PIECE_US = DAY_US // 8  # added up at a time: 4 million partial sums where 60 million rows span two days
+PARTIAL_GROUP_ROWS = 16_384  # row groups of partial sums, small enough that a piece reads little beside itself
 WINDOW_COLUMNS = [
     "machine_id", "start_time_us", "end_time_us", "is_running", "avg_cpu", "avg_memory", "request_cpu",
     "request_memory",
@@ -76,22 +80,41 @@ def write_partial(job: PartialJob) -> str:
         sums = partial(windows, events, _collections(job.cell_folder))
         for name in KEYS:
             frame: pl.DataFrame = getattr(sums, name)
-            write_parquet(frame.sort("slot_us", "machine_id") if name == SLOTS else frame, job.out / f"{name}.parquet")
+            if name == SLOTS:
+                _write_slots(frame.sort("slot_us", "machine_id"), job.out / f"{name}.parquet")
+            else:
+                write_parquet(frame, job.out / f"{name}.parquet")
     return job.part
+
+
+def _write_slots(frame: pl.DataFrame, path: Path) -> None:
+    written(path, lambda staged: frame.write_parquet(
+        staged, compression="zstd", compression_level=1, row_group_size=PARTIAL_GROUP_ROWS, statistics=True
+    ))  # fmt: skip
 
 
 def read_context(out: Path, rows: pl.DataFrame) -> Context:
     """Tables for ``rows`` (machine_id, end_time_us): of the machine sums only the slots these rows look at."""
     tables = {name: pl.read_parquet(out / f"{name}.parquet") for name in SCHEMAS if name != SLOTS}
-    newest = (
-        rows.lazy().filter(pl.col("machine_id") > 0)
-        .select("machine_id", slot_us=pl.col("end_time_us") // WINDOW_US * WINDOW_US).unique().collect().lazy()
-    )  # fmt: skip
-    keys = pl.concat(newest.with_columns(pl.col("slot_us") - back * WINDOW_US) for back in range(SLOTS_BACK))
-    days = sorted((out / SLOTS).glob("day-*.parquet"))
-    kept = [pl.scan_parquet(day).join(keys, on=["machine_id", "slot_us"], how="semi").collect() for day in days]
+    asked = asked_slots(rows)
+    kept = [_seen_of(day, asked) for day in sorted((out / SLOTS).glob("day-*.parquet"))]
     slots = pl.concat([*kept, pl.DataFrame(schema=SCHEMAS[SLOTS])]).sort("machine_id", "slot_us")
     return Context(**tables, machine_slots=slots)
+
+
+def narrowed(context: Context, rows: pl.DataFrame) -> Context:
+    """The same tables for some of the rows, with the machine sums these look at."""
+    return replace(context, machine_slots=newest_slots(context.machine_slots, asked_slots(rows)))
+
+
+def _seen_of(day: Path, asked: pl.DataFrame) -> pl.DataFrame:
+    """A day's slots that are asked for, on that day or in the first minutes of the next."""
+    slots = pl.scan_parquet(day)
+    first, last = slots.select(pl.col("slot_us").min(), last=pl.col("slot_us").max()).collect().row(0)
+    near = asked.filter(pl.col("slot_us").is_between(first, last + (SLOTS_BACK - 1) * WINDOW_US))
+    keys = pl.concat(near.lazy().with_columns(pl.col("slot_us") - back * WINDOW_US) for back in range(SLOTS_BACK))
+    candidates = slots.join(keys.unique(), on=["machine_id", "slot_us"], how="semi").collect(engine="streaming")
+    return newest_slots(candidates, near)
 
 
 def _collections(cell_folder: Path) -> pl.DataFrame:
@@ -112,13 +135,16 @@ def _merge(cell_folder: Path, parts: list[str], out: Path) -> None:
 
 
 def _merge_slots(files: list[Path], out: Path) -> None:
-    """Day by day: files are sorted by slot, so a day is read by its row groups alone."""
+    """Day by day, a day PIECE_US at a time: files are sorted by slot, so a piece is read by its row groups alone."""
     slots = pl.scan_parquet(files)
     first, last = slots.select(pl.col("slot_us").min(), last=pl.col("slot_us").max()).collect().row(0)
     out.mkdir(parents=True, exist_ok=True)
     if first is None:
         return
     for day in range(first // DAY_US, last // DAY_US + 1):
-        of_day = slots.filter(pl.col("slot_us").is_between(day * DAY_US, (day + 1) * DAY_US - 1)).collect()
-        if of_day.height:
-            write_parquet(add_up(SLOTS, [of_day]), out / f"day-{day:04d}.parquet")
+        pieces = []
+        for begun in range(day * DAY_US, (day + 1) * DAY_US, PIECE_US):
+            of_piece = slots.filter(pl.col("slot_us").is_between(begun, begun + PIECE_US - 1))
+            pieces.append(add_up(SLOTS, [of_piece.collect(engine="streaming")]))
+        if sum(piece.height for piece in pieces):
+            write_parquet(pl.concat(pieces).sort(KEYS[SLOTS]), out / f"day-{day:04d}.parquet")

@@ -9,8 +9,10 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Condition
 
 import numpy as np
 import polars as pl
@@ -18,7 +20,7 @@ import polars as pl
 from leadtime.domain.borg import EventType
 from leadtime.risk.features import BESIDE, KEY, OUTCOME, Context, Profile, empty_context, feature_frame, features_of
 from leadtime.risk.labels import labels
-from leadtime.training.context_tables import read_context
+from leadtime.training.context_tables import narrowed, read_context
 from leadtime.training.dataset_digest import combined, digest
 from leadtime.training.manifest import disk_errors, file_sha256, read_json, staged_beside, write_json
 from leadtime.training.partition import ROW_GROUP_ROWS
@@ -26,6 +28,7 @@ from leadtime.training.partition import ROW_GROUP_ROWS
 PART_SCHEMA = "leadtime.borg-forecaster-part/2"
 CHUNK_ROWS = 125_000
 CHUNKS_AT_ONCE = 2  # array work leaves the interpreter's lock, so two chunks fill two cores
+ROWS_AT_ONCE = 3 * CHUNK_ROWS  # of both; a chunk of one large collection is made alone
 LABEL_COLUMNS = ("is_running", *OUTCOME)
 
 
@@ -108,14 +111,42 @@ def _build(job: FeatureJob) -> PartReport:
     work.mkdir(parents=True)
     tally, digests = Counter[str](), []
     rows_in = windows.height
+    room = _Room(ROWS_AT_ONCE)
+
+    def made(chunk: _Collections) -> _Chunk:
+        with room.for_rows(chunk.windows.height):
+            return _write_chunk(chunk, context, job, work)
+
     with ThreadPoolExecutor(CHUNKS_AT_ONCE) as pool:
-        for found in pool.map(lambda chunk: _write_chunk(chunk, context, job, work), _chunks(windows, events)):
+        for found in pool.map(made, _chunks(windows, events)):
             tally.update(found.counts)
             digests.append(found.digest)
     path = job.out / f"{job.part}.parquet"
     _join_chunks(work, path)
     shutil.rmtree(work)
     return _report(job, rows_in, tally, combined(digests), file_sha256(path))
+
+
+class _Room:
+    """Lets chunks in while their rows together are at most ``rows``; a larger one alone."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = self._free = rows
+        self._changed = Condition()
+
+    @contextmanager
+    def for_rows(self, wanted: int) -> Iterator[None]:
+        """Wait for room, and hold it."""
+        taken = min(wanted, self._rows)
+        with self._changed:
+            self._changed.wait_for(lambda: self._free >= taken)
+            self._free -= taken
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += taken
+                self._changed.notify_all()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +166,7 @@ class _Chunk:
 
 def _write_chunk(chunk: _Collections, context: Context, job: FeatureJob, work: Path) -> _Chunk:
     """One chunk's rows with a label, written uncompressed beside the others."""
-    made = labelled_features(chunk.windows, chunk.events, context, job)
+    made = labelled_features(chunk.windows, chunk.events, narrowed(context, chunk.windows), job)
     labelled = pl.any_horizontal(pl.col(f"y_{m}").is_not_null() for m in job.settings.horizons_min)
     kept = made.filter(labelled)
     left = made.lazy().filter(~labelled).select(f"excluded_{m}" for m in job.settings.horizons_min).collect()

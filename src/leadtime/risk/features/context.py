@@ -14,6 +14,7 @@ import polars as pl
 
 from leadtime.domain.borg import AFTER_TRACE_US, MINUTE_US, TERMINAL, WINDOW_US, EventType, MachineEventType
 
+SLOTS_BACK = 3  # a row looks at the newest slot that ended by p, of the last three: 15 min
 POINTS = 2**24  # a fixed-point step of machine sums: 1/16,777,216 of the largest machine
 SLOT_SUMS = ("cpu", "memory", "request_cpu", "request_memory", "tasks")
 WAITS = (EventType.SUBMIT, EventType.QUEUE, EventType.ENABLE, EventType.UPDATE_PENDING)
@@ -96,6 +97,25 @@ def context_from(
     """All tables from one cell's windows, instance events, collection events and machine events at once."""
     owners = collection_table(collections)
     return merge([partial(windows, events, owners)], machines=machines, collections=owners)
+
+
+def asked_slots(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows (machine_id, end_time_us) → each machine and slot end (``slot_us``) they ask for, once; no machine: none."""
+    asked = rows.lazy().filter(pl.col("machine_id") > 0)
+    return asked.select("machine_id", slot_us=pl.col("end_time_us") // WINDOW_US * WINDOW_US).unique().collect()
+
+
+def newest_slots(slots: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
+    """Of machine sums those that ``asked_slots``'s result can see, in their order: for each the newest by then.
+
+    So what a chunk of rows holds depends on its rows alone, not on how many slots the cell's machines have.
+    """
+    keys = slots.select("machine_id", "slot_us", seen_us="slot_us").sort("slot_us")
+    seen = asked.sort("slot_us").join_asof(
+        keys, on="slot_us", by="machine_id", tolerance=(SLOTS_BACK - 1) * WINDOW_US, check_sortedness=False
+    )  # fmt: skip
+    found = seen.drop_nulls("seen_us").select("machine_id", slot_us="seen_us").unique()
+    return slots.join(found, on=["machine_id", "slot_us"], how="semi", maintain_order="left")
 
 
 def add_up(name: str, frames: list[pl.DataFrame]) -> pl.DataFrame:
