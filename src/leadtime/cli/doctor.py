@@ -1,24 +1,31 @@
 """``leadtime doctor``: what is connected, what is missing, and whether leadtime fits here. See ``doctor_run``."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from leadtime.cli import demand_options
-from leadtime.cli.options import parse_duration
+from leadtime.cli.options import parse_duration, parse_instant
 from leadtime.sources.demand_file_options import DemandFileOptions, OnDuplicate, ValueUnit
 
 EXAMPLE = (
-    "\b\nExamples:\n  leadtime doctor --demand mongo-01.csv --time-column timestamp \\\n"
+    "\b\nExamples:\n  leadtime doctor --prometheus http://prometheus:9090 --namespace serving\n"
+    "  leadtime doctor --demand mongo-01.csv --time-column timestamp \\\n"
     "    --value-column value --lead 40m\n"
     "  leadtime doctor --demand rps.csv --time-column t --value-column rps --ledger ticks.sqlite"
 )
 FOUND_EXIT = 1
 
 _Demand = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="CSV or Parquet; repeatable.")]
+_Prometheus = Annotated[str | None, typer.Option(metavar="URL", help="A Prometheus, with its path prefix.")]
+_Namespace = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only workloads in it; repeatable.")]
+_Query = Annotated[list[str] | None, typer.Option(metavar="PROMQL", help="Demand, instead of templates; repeatable.")]
+_TokenFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Sent as bearer token.")]
+_UNTIL_HELP = "Look at the time before; now if left out."
+_Until = Annotated[datetime | None, typer.Option(parser=parse_instant, metavar="TIME", help=_UNTIL_HELP)]
 _Ledger = Annotated[Path | None, typer.Option(metavar="FILE", help="A ledger: the lead times it learned.")]
 _Lead = Annotated[
     timedelta | None, typer.Option(parser=parse_duration, metavar="DURATION", help="Asked for to pod Ready, P90: 40m.")
@@ -43,6 +50,11 @@ _ValueColumn = Annotated[str | None, typer.Option(metavar="COL", help="Column of
 class DoctorRequest:
     """The command line as typed values; ``file`` None where no demand file is given."""
 
+    prometheus: str | None
+    namespaces: tuple[str, ...]
+    query: tuple[str, ...]
+    token_file: Path | None
+    until: datetime | None
     demand: tuple[Path, ...]
     file: DemandFileOptions | None
     pods_column: str | None
@@ -60,8 +72,9 @@ class DoctorRequest:
 
 def doctor(
     *,
-    demand: _Demand = None, time_column: _TimeColumn = None, value_column: _ValueColumn = None,
-    time_unit: demand_options.TimeUnit = None, start: demand_options.Start = None,
+    prometheus: _Prometheus = None, namespace: _Namespace = None, query: _Query = None,
+    token_file: _TokenFile = None, until: _Until = None, demand: _Demand = None, time_column: _TimeColumn = None,
+    value_column: _ValueColumn = None, time_unit: demand_options.TimeUnit = None, start: demand_options.Start = None,
     time_zone: demand_options.TimeZone = None, group_by: demand_options.GroupBy = None,
     aggregate: demand_options.Aggregate = None, on_duplicate: demand_options.OnDuplicate = OnDuplicate.ERROR,
     value_unit: demand_options.ValueUnit = ValueUnit.RPS, where: demand_options.Where = None,
@@ -82,10 +95,12 @@ def doctor(
             value_unit=value_unit, where=where,
         )  # fmt: skip
     request = DoctorRequest(
-        demand=tuple(demand or ()), file=file, pods_column=pods_column, utilisation_column=utilisation_column,
-        latency_column=latency_column, ledger=ledger, lead_s=_seconds("--lead", lead),
-        pod_lead_s=_seconds("--pod-lead", pod_lead), capacity_per_pod=capacity_per_pod, gpus_per_pod=gpus_per_pod,
-        cost_first=cost_first, policy_path=policy, json=json,
+        prometheus=prometheus, namespaces=tuple(namespace or ()), query=tuple(query or ()), token_file=token_file,
+        until=until, demand=tuple(demand or ()), file=file, pods_column=pods_column,
+        utilisation_column=utilisation_column, latency_column=latency_column, ledger=ledger,
+        lead_s=_seconds("--lead", lead), pod_lead_s=_seconds("--pod-lead", pod_lead),
+        capacity_per_pod=capacity_per_pod, gpus_per_pod=gpus_per_pod, cost_first=cost_first, policy_path=policy,
+        json=json,
     )  # fmt: skip
     _check(request)
     if doctor_run.run(request):
@@ -100,8 +115,10 @@ def _seconds(option: str, duration: timedelta | None) -> float | None:
 
 def _check(request: DoctorRequest) -> None:
     """Options that contradict each other. Raises typer.BadParameter."""
-    if not request.demand:
-        raise typer.BadParameter("give --demand FILE: there is nothing to look at")
+    if not request.demand and request.prometheus is None:
+        raise typer.BadParameter("give --prometheus URL or --demand FILE: there is nothing to look at")
+    if request.prometheus is None and (request.query or request.namespaces or request.token_file or request.until):
+        raise typer.BadParameter("--query, --namespace, --token-file and --until are about a server: give --prometheus")
     if request.capacity_per_pod is not None and not 0 < request.capacity_per_pod < float("inf"):
         raise typer.BadParameter(f"--capacity-per-pod is {request.capacity_per_pod:g}, must be above 0 and finite")
     if request.pod_lead_s is not None and request.lead_s is None:

@@ -2,8 +2,10 @@
 
 import sys
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +23,9 @@ from leadtime.policy.schema import Policy, Stage
 from leadtime.sources.demand_file import read_demand
 from leadtime.sources.demand_file_options import DemandFileOptions, ValueUnit
 from leadtime.training.backtest.series import from_file
+
+if TYPE_CHECKING:
+    from leadtime.cli.doctor_prometheus import Found, ServerFound, SignalFound
 
 EXTRAS = {
     "forecast": ("onnxruntime", "learned demand models"),
@@ -45,6 +50,7 @@ class Diagnosis:
 
     connections: tuple[Connection, ...]
     may_do: str
+    signals: "tuple[SignalFound, ...]"
     checkups: tuple[Checkup, ...]
 
     @property
@@ -60,8 +66,11 @@ def run(request: DoctorRequest) -> bool:
     """
     policy = load_policy(request.policy_path)
     leads = () if request.ledger is None else leads_in(request.ledger)
-    patients = [_patient(path, request, leads) for path in request.demand]
     out = console.stderr()
+    patients = [_patient(path, request, leads) for path in request.demand]
+    server = _server(request, policy)
+    if server is not None:
+        patients += [_served(one, request, leads) for one in server.series]
     with console.progress_bars(out) as bars:
         checkups = []
         for patient in patients:
@@ -71,7 +80,12 @@ def run(request: DoctorRequest) -> bool:
                 bars.update(task, description=what, completed=share)  # type: ignore[arg-type]
 
             checkups.append(examine(patient, policy, note))
-    diagnosis = Diagnosis(connections=_connections(request, leads), may_do=_may_do(policy), checkups=tuple(checkups))
+    diagnosis = Diagnosis(
+        connections=_connections(request, leads, server),
+        signals=() if server is None else server.signals,
+        may_do=_may_do(policy),
+        checkups=tuple(checkups),
+    )
     doctor_show.show(out, diagnosis)
     if request.json:
         sys.stdout.write(doctor_show.encode(diagnosis))
@@ -87,6 +101,24 @@ def _patient(path: Path, request: DoctorRequest, leads: tuple[LeadTime, ...]) ->
         lead=lead_for(request, leads, path.stem), capacity_per_pod=request.capacity_per_pod,
         capacity_minutes=_capacity_minutes(path, request), gpus_per_pod=request.gpus_per_pod,
         cost_first=request.cost_first,
+    )  # fmt: skip
+
+
+def _server(request: DoctorRequest, policy: Policy) -> "ServerFound | None":
+    """What the server of ``--prometheus`` has, up to ``--until`` or now; None where none is named."""
+    if request.prometheus is None:
+        return None
+    from leadtime.cli.doctor_prometheus import read_server
+
+    as_of = datetime.now(UTC) if request.until is None else request.until
+    return read_server(request, as_of, policy.forecast.max_history_days)
+
+
+def _served(found: "Found", request: DoctorRequest, leads: tuple[LeadTime, ...]) -> Patient:
+    return Patient(
+        name=found.name, source=found.source, series=found.series, lead=lead_for(request, leads, found.name),
+        capacity_per_pod=request.capacity_per_pod, capacity_minutes=found.capacity_minutes,
+        gpus_per_pod=request.gpus_per_pod, cost_first=request.cost_first,
     )  # fmt: skip
 
 
@@ -124,14 +156,20 @@ def _minutes(path: Path, options: DemandFileOptions) -> tuple[int, np.ndarray]:
     return int(minutes.start.timestamp()), np.asarray(minutes.values, dtype=np.float64)
 
 
-def _connections(request: DoctorRequest, leads: tuple[LeadTime, ...]) -> tuple[Connection, ...]:
+def _connections(
+    request: DoctorRequest, leads: tuple[LeadTime, ...], server: "ServerFound | None"
+) -> tuple[Connection, ...]:
     found = [Connection(what=f"file {path.name}", ok=True, sentence="demand read") for path in request.demand]
     if request.ledger is None:
         found.append(Connection(what="ledger", ok=None, sentence="not asked for (--ledger): no lead time was learned"))
     else:
         text = f"{len(leads)} lead times learned" if leads else "it holds no lead time yet: let it run in shadow mode"
         found.append(Connection(what=f"ledger {request.ledger.name}", ok=bool(leads), sentence=text))
-    found.append(Connection(what="Prometheus", ok=None, sentence="not asked for"))
+    if server is None:
+        found.append(Connection(what="Prometheus", ok=None, sentence="not asked for (--prometheus)"))
+    else:
+        text = f"{len(server.series)} demand series read"
+        found.append(Connection(what=f"Prometheus {server.url}", ok=True, sentence="; ".join((text, *server.notes))))
     found.append(Connection(what="Kubernetes", ok=None, sentence="this command does not read the cluster yet"))
     for extra, (module, what) in EXTRAS.items():
         ok = find_spec(module) is not None

@@ -14,6 +14,7 @@ from leadtime.domain.time_window import from_epoch, rfc3339
 from leadtime.forecast.fits_here import Fit, FitFinding
 
 if TYPE_CHECKING:
+    from leadtime.cli.doctor_prometheus import SignalFound
     from leadtime.cli.doctor_run import Diagnosis
 
 SCHEMA = "leadtime.doctor/1"
@@ -29,9 +30,16 @@ def show(out: Console, diagnosis: "Diagnosis") -> None:
         mark = {True: "+", False: "!", None: "·"}[one.ok]
         table.add_row(mark, escape(one.what), escape(one.sentence))
     out.print(table)
+    for signal in diagnosis.signals:
+        out.print(_signal(signal), soft_wrap=True)
     out.print(f"\nleadtime may do: {escape(diagnosis.may_do)}")
     for checkup in diagnosis.checkups:
         _show_checkup(out, checkup)
+
+
+def _signal(one: "SignalFound") -> str:
+    mark = "+" if one.ok else "!"
+    return f"{mark}  {one.signal} (for {one.needed_for}): {escape(one.sentence)}"
 
 
 def _show_checkup(out: Console, checkup: Checkup) -> None:
@@ -71,6 +79,7 @@ def encode(diagnosis: "Diagnosis") -> str:
         "schema": SCHEMA,
         "found": diagnosis.found,
         "connections": [asdict(one) for one in diagnosis.connections],
+        "signals": [asdict(one) for one in diagnosis.signals],
         "may_do": diagnosis.may_do,
         "workloads": [_fields(one) for one in diagnosis.checkups],
     }

@@ -261,7 +261,7 @@ def _no_line(points: _Points, minutes: int, high: float) -> CapacityUnknown | No
             "together"
         )
         return CapacityUnknown(why=CapacityGap.DOES_NOT_RISE, sentence=text, minutes=minutes, at_least_per_pod=high)
-    busy = points.load >= np.median(points.load)
+    busy = (points.load >= np.median(points.load)) & (points.use > 0)
     split = two_sizes(points.load[busy] / points.use[busy])
     if split is not None:
         text = (
