@@ -20,13 +20,15 @@ PRODUCTS = (REPORT, "report.html", "ticks.sqlite")
 class OutputFolder:
     """``with OutputFolder(out, ("recurring", "ramp")) as staged: (staged / "ramp" / "report.json").write_text(…)``.
 
-    ``parts`` are the sub-folders a run writes, ("",) when it writes into ``out`` itself. Entering makes them, empty,
-    under ``staged``. Leaving without an exception moves every file to its place, reports last: who sees a report sees a
-    finished run. Raises WrongUse on entering when ``out`` cannot be used, before anything has been computed.
+    ``parts`` are the sub-folders a run writes, ("",) when it writes into ``out`` itself; ``products`` the files it
+    writes there, its JSON report first. Entering makes the parts, empty, under ``staged``. Leaving without an exception
+    moves every file to its place, reports last: who sees a report sees a finished run. Raises WrongUse on entering when
+    ``out`` cannot be used, before anything has been computed.
     """
 
-    def __init__(self, out: Path, parts: tuple[str, ...] = ("",)) -> None:
+    def __init__(self, out: Path, parts: tuple[str, ...] = ("",), products: tuple[str, ...] = PRODUCTS) -> None:
         self._out = out
+        self._products = products
         self._parts = parts
         self._staged: Path | None = None
         self._made: list[Path] = []
@@ -36,7 +38,7 @@ class OutputFolder:
             for folder in (self._out, *(self._out / part for part in self._parts if part)):
                 _refuse_file(folder)
             for part in self._parts:
-                _refuse_strangers(self._out / part)
+                _refuse_strangers(self._out / part, self._products)
             self._staged = self._stage()
             for part in self._parts:
                 (self._staged / part).mkdir(parents=True, exist_ok=True)
@@ -50,7 +52,7 @@ class OutputFolder:
     ) -> None:
         try:
             if kind is None and self._staged is not None:
-                _move(self._staged, self._out)
+                _move(self._staged, self._out, self._products[0])
                 self._made.clear()
         except OSError as failed:
             raise _not_writable(self._out, failed) from None
@@ -81,13 +83,13 @@ class OutputFolder:
         self._made.clear()
 
 
-def _move(staged: Path, out: Path) -> None:
+def _move(staged: Path, out: Path, report: str) -> None:
     """Every staged file to its place; one rename for the whole folder where there was none."""
     if not out.exists():
         staged.rename(out)
         return
     files = sorted(path.relative_to(staged) for path in staged.rglob("*") if path.is_file())
-    for file in sorted(files, key=lambda path: path.name == REPORT):
+    for file in sorted(files, key=lambda path: path.name == report):
         (out / file).parent.mkdir(parents=True, exist_ok=True)
         (staged / file).replace(out / file)
 
@@ -100,10 +102,10 @@ def _refuse_file(folder: Path) -> None:
             raise WrongUse("out-not-a-folder", f"writing to {folder}", wrong, "name a folder with --out")
 
 
-def _refuse_strangers(folder: Path) -> None:
+def _refuse_strangers(folder: Path, products: tuple[str, ...]) -> None:
     """Raise WrongUse when ``folder`` holds files of the names we write that are not an earlier run's."""
-    taken = [name for name in PRODUCTS if os.path.lexists(folder / name)]
-    if taken and not _is_report(folder / REPORT):
+    taken = [name for name in products if os.path.lexists(folder / name)]
+    if taken and not _is_report(folder / products[0]):
         raise WrongUse(
             "out-not-ours", f"writing to {folder}", f"{taken[0]} is there and no earlier run of leadtime wrote it",
             "name another folder with --out, or take the file away",

@@ -1,5 +1,6 @@
 """What ``leadtime forecast backtest`` does: demand file → backtest → table, JSON, and two files in ``--out``."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import typer
@@ -10,6 +11,7 @@ from rich.table import Table
 from leadtime.cli import console
 from leadtime.cli.borg.progress import shown
 from leadtime.cli.forecast.backtest import BacktestRequest
+from leadtime.cli.output import OutputFolder
 from leadtime.policy.schema import Policy
 from leadtime.sources.demand_file import read_demand
 from leadtime.training.backtest.field import field
@@ -18,16 +20,26 @@ from leadtime.training.backtest.report import encode, to_json
 from leadtime.training.backtest.run import Backtest, backtest
 from leadtime.training.backtest.series import from_file
 
+PRODUCTS = ("backtest.json", "backtest.html")
+
 
 def run(asked: BacktestRequest) -> None:
-    """Judge the file's series and say what came of it."""
+    """Judge the file's series and say what came of it; files appear when everything is there, or not at all."""
     out = console.stderr()
-    result = _judge(asked, out)
-    fields = to_json(result)
+    with nullcontext() if asked.out is None else OutputFolder(asked.out, products=PRODUCTS) as staged:
+        result = _judge(asked, out)
+        fields = to_json(result)
+        if staged is not None:
+            from leadtime.training.backtest.page import build_html
+
+            (staged / "backtest.html").write_text(build_html(result, fields), encoding="utf-8")
+            (staged / "backtest.json").write_text(encode(fields), encoding="utf-8")
     if asked.json:
         typer.echo(encode(fields), nl=False)
     else:
         _show(out, fields)
+    if asked.out is not None:
+        out.print(f"written: {asked.out}/{', '.join(PRODUCTS)}", markup=False, soft_wrap=True)
 
 
 def _judge(asked: BacktestRequest, out: Console) -> Backtest:
@@ -57,6 +69,12 @@ def _show(out: Console, fields: dict[str, Any]) -> None:
     for name, line in fields["models"].items():
         table.add_row(name, *_cells(line))
     out.print(table)
+    surges, served = fields["surges"], fields["served"]
+    out.print(
+        f"served: {_share(served['within_10pct_ratio'])} within ±10 %, stepped down "
+        f"{served['stepped_down_ratio']:.1%} of the time; surges: {surges['caught']} of {surges['total']} caught, "
+        f"{surges['false_alarms_per_day']:.2f} false alarms a day"
+    )
     out.print(f"champion {fields['reason']}; acts: {'yes' if fields['acts'] else 'no'}", markup=False, soft_wrap=True)
 
 
@@ -69,3 +87,7 @@ def _cells(line: dict[str, Any]) -> list[str]:
         "relative_quantile_loss": "{:.2f}", "shortfall_minutes": "{:,}", "pod_hours": "{:,.0f}", "fit_s": "{:.1f}",
     }  # fmt: skip
     return ["–" if line[key] is None else form.format(line[key]) for key, form in forms.items()]
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"

@@ -31,7 +31,14 @@ def to_json(result: Backtest) -> dict[str, Any]:
         "champion": result.chosen.champion,
         "reason": result.chosen.reason,
         "acts": result.chosen.acts,
-        "surges": None,
+        "better_naive": result.chosen.better_naive,
+        "served": _line(result.served.score) | {"stepped_down_ratio": result.served.stepped_down_ratio},
+        "surges": {
+            "caught": result.surges.caught,
+            "total": result.surges.total,
+            "lead_s": result.surges.lead_s,
+            "false_alarms_per_day": result.surges.false_alarms_per_day,
+        },
     }
 
 

@@ -21,6 +21,7 @@ from leadtime.training.backtest.cost import Cost, at_pod_hours, cost
 from leadtime.training.backtest.plan import BacktestOptions, Plan, plan
 from leadtime.training.backtest.score import Judged, ModelScore, Naive
 from leadtime.training.backtest.series import BacktestSeries
+from leadtime.training.backtest.surges import SurgeScore, judge_surges
 from leadtime.training.backtest.trainee import MinuteHistory, NotFitted, Trainee
 from leadtime.training.backtest.walk import Asked, walk
 from leadtime.training.backtest.yardsticks import BoolColumn, Yardsticks, within, yardsticks
@@ -40,6 +41,16 @@ class Spoken:
     at_lead: Bounds
     fit_s: float
     refused: str | None
+    serves: BoolColumn | None = None  # of what was served: where it was the champion's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Served:
+    """What the champion said, or the naive forecast while it had stepped down; and how that did over the test."""
+
+    spoken: Spoken
+    score: ModelScore
+    stepped_down_ratio: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,6 +66,8 @@ class Backtest:
     spoken: tuple[Spoken, ...]
     scores: tuple[ModelScore, ...]
     chosen: Chosen
+    served: Served
+    surges: SurgeScore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +95,16 @@ def backtest(
     numbers = np.arange(laid.buckets)
     choice = (numbers >= laid.choice_first) & (numbers + max(laid.ahead, laid.lead_ahead) < laid.cut)
     test = (numbers >= laid.test_first) & sticks.scored()
-    reference = calibrated(sticks.seasonal, sticks.truth, sticks.ahead, options.level_ratio)
+    reference = calibrated(sticks.seasonal, sticks.truth, series.timing(sticks.ahead), options.level_ratio)
     judged = Judged(series=series, sticks=sticks, origins=test, reference=reference)
     chosen = _choose(spoken, judged, at_lead.truth, choice & sticks.scored(), laid)
+    scored = numbers >= laid.test_first
+    served = _served(spoken, judged, chosen, laid)
+    lines = _scores([*spoken, served], judged, at_lead.truth, scored, laid)
     return Backtest(
         series=series, options=options, plan=laid, sticks=sticks, test=test, naive=scores.naive_of(sticks, test),
-        spoken=spoken, scores=_scores(spoken, judged, at_lead.truth, numbers >= laid.test_first, laid), chosen=chosen,
+        spoken=spoken, scores=lines[:-1], chosen=chosen, surges=judge_surges(series),
+        served=Served(spoken=served, score=lines[-1], stepped_down_ratio=_stepped_down(served, test)),
     )  # fmt: skip
 
 
@@ -140,8 +157,8 @@ def _calibrate(
     return Spoken(
         name=fitted.name,
         expected=expected[0],
-        bounds=calibrated(expected[0], at_horizon.truth, at_horizon.ahead, options.level_ratio),
-        at_lead=calibrated(expected[1], at_lead.truth, at_lead.ahead, options.level_ratio, levels=()),
+        bounds=calibrated(expected[0], at_horizon.truth, series.timing(at_horizon.ahead), options.level_ratio),
+        at_lead=calibrated(expected[1], at_lead.truth, series.timing(at_lead.ahead), options.level_ratio, levels=()),
         fit_s=fitted.fit_s,
         refused=refused,
     )
@@ -187,6 +204,36 @@ def _choose(
         hit = np.where(choice, within(one.expected, judged.sticks.truth), np.nan)
         contestants.append(Contestant(name=one.name, hit=hit, short=equal.strained if equal else nothing))
     return selection.choose(contestants, NAIVE, judged.times_s())
+
+
+def _served(spoken: Sequence[Spoken], judged: Judged, chosen: Chosen, laid: Plan) -> Spoken:
+    """The champion's words, and the better naive's where the champion has stepped down or says nothing."""
+    by_name = {one.name: one for one in spoken}
+    champion, naive = by_name[chosen.champion], by_name[chosen.better_naive]
+    lost = [1.0 - within(one.expected, judged.sticks.truth) for one in (champion, naive)]
+    serves = selection.serving(lost[0], lost[1], judged.times_s(), laid.ahead) & ~np.isnan(champion.expected)
+    return Spoken(
+        name="served",
+        expected=np.where(serves, champion.expected, naive.expected),
+        bounds=_either(serves, champion.bounds, naive.bounds),
+        at_lead=_either(serves, champion.at_lead, naive.at_lead),
+        fit_s=champion.fit_s,
+        refused=None,
+        serves=serves,
+    )
+
+
+def _stepped_down(served: Spoken, test: BoolColumn) -> float:
+    """Share of the test's origins at which the champion did not serve."""
+    return 0.0 if served.serves is None else float((~served.serves[test]).mean())
+
+
+def _either(serves: BoolColumn, champion: Bounds, naive: Bounds) -> Bounds:
+    return Bounds(
+        lower=np.where(serves, champion.lower, naive.lower),
+        upper=np.where(serves, champion.upper, naive.upper),
+        quantiles=np.where(serves, champion.quantiles, naive.quantiles),
+    )
 
 
 def _scores(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leadtime.forecast.conformal import Timing
 from leadtime.forecast.model import MINUTE_S, FloatColumn
 from leadtime.sources.demand_file import DemandFile
 
@@ -28,6 +29,10 @@ class BacktestSeries:
         ≥ 1. Record 0019: at 600 s ahead, 10 buckets of a minute, 2 of five minutes, 1 of ten.
         """
         return 1 + (horizon_s // MINUTE_S - 1) // self.bucket_min
+
+    def timing(self, ahead: int) -> Timing:
+        """When origins are, and what a forecast ``ahead`` buckets on is about."""
+        return Timing(start_s=self.start_s, step_s=self.step_s, ahead=ahead)
 
 
 def from_file(file: DemandFile, name: str) -> BacktestSeries:

@@ -14,7 +14,7 @@ from leadtime.scorecard.forecasts import CEILING_MINUTES, NAIVE_MEAN_MINUTES, WI
 from leadtime.training.backtest.series import BacktestSeries
 
 BoolColumn = npt.NDArray[np.bool_]
-DAY_S, WEEK_S = 86_400, 604_800
+DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,7 +39,7 @@ def yardsticks(series: BacktestSeries, horizon_s: int) -> Yardsticks:
 
     last: the newest bucket. mean5: the mean of the buckets of the newest five minutes, one of them at least.
     ceiling: the centred mean over 11 minutes; of longer buckets those whose middle lies within 5 minutes.
-    seasonal: the same bucket one week earlier where two weeks are known, else one day earlier.
+    seasonal: the same bucket one day earlier, the season that published quantile losses of minute data are relative to.
     """
     values, ahead, minutes = series.values, series.ahead(horizon_s), series.bucket_min
     half = CEILING_MINUTES // 2 // minutes
@@ -80,20 +80,13 @@ def _centred(values: FloatColumn, half: int) -> FloatColumn:
 
 
 def _seasonal(values: FloatColumn, ahead: int, step_s: int) -> FloatColumn:
-    """The same time yesterday, from two weeks of history on the same time a week ago."""
-    day, week = DAY_S // step_s, WEEK_S // step_s
-    found = _earlier(values, day, ahead)
-    if DAY_S % step_s:
-        return np.full(len(values), np.nan)
-    weekly = _earlier(values, week, ahead)
-    known = np.arange(len(values)) >= 2 * week - 1
-    return np.where(known & ~np.isnan(weekly), weekly, found)
+    """``values[i + ahead − k days]`` at i, with the smallest k that makes it known; NaN before the first day is over.
 
-
-def _earlier(values: FloatColumn, season: int, ahead: int) -> FloatColumn:
-    """``values[i + ahead − k·season]`` at i, with the smallest k that makes it known at i; NaN before the beginning."""
-    back = -(-ahead // season) * season - ahead
+    NaN throughout where a day is no whole number of buckets.
+    """
+    day = DAY_S // step_s
+    back = -(-ahead // day) * day - ahead if day else len(values)
     found = np.full(len(values), np.nan)
-    if back < len(values):
+    if back < len(values) and not DAY_S % step_s:
         found[back:] = values[: len(values) - back]
     return found
