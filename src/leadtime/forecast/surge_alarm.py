@@ -31,7 +31,9 @@ DEVIATION_GAIN = 0.02
 START_DEVIATION = 0.2
 LEAST_DEVIATION = 0.001
 FEWEST_KNOWN = 3  # of five minutes
-HALFWAY_RATIO = (1.0 + RISE_RATIO) / 2.0  # two minutes of a jump by half bring the mean of five so far
+BRIDGED_GAP_MIN = 30  # a rise across a longer gap says nothing about how fast it came
+# Two high minutes need three more to fill the mean of five; it is then measured against the five that end now less 7.
+SOON_MINUTES = 7
 TWICE = 2
 BESIDE_MINUTES = 2 * MEAN_MINUTES + LOOK_BACK_MINUTES
 # Saturation: the ready share fell by this within ten minutes while what is offered rose by that.
@@ -109,10 +111,12 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Levels:
-    """Means of five minutes, the one ten minutes apart from the other; None where fewer than three are known."""
+    """Means of five minutes: the newest, those ten minutes earlier, and those the newest two minutes would be measured
+    against if they were to stay; None where fewer than three are known."""
 
     now: float | None
     before: float | None
+    soon_before: float | None
 
 
 def watch(
@@ -159,8 +163,7 @@ def _kind(
         ratio = now / before
         if ratio >= RISE_RATIO and now > usual and _twice(state.minutes, RISE_RATIO * before):
             return AlarmKind.RISE, ratio
-        persists = state.over >= policy.persistence_ticks and ratio >= HALFWAY_RATIO
-        if persists and state.known > policy.settle_minutes:
+        if state.over >= policy.persistence_ticks and state.known > policy.settle_minutes:
             return AlarmKind.DEVIATION, ratio
         if now > usual and ratio >= OFFERED_RISE_RATIO and _saturated(state.beside, policy.persistence_ticks):
             return AlarmKind.SATURATION, ratio
@@ -172,18 +175,32 @@ def _kind(
 
 
 def _levels(minutes: Sequence[float | None]) -> _Levels:
+    count = len(minutes)
     return _Levels(
-        now=_mean(minutes, len(minutes)), before=_mean(minutes, len(minutes) - LOOK_BACK_MINUTES)
-    )  # fmt: skip
+        now=_mean(_known(minutes, count - MEAN_MINUTES, count)),
+        before=_stood(minutes, count - LOOK_BACK_MINUTES),
+        soon_before=_stood(minutes, count - SOON_MINUTES),
+    )
 
 
-def _mean(minutes: Sequence[float | None], until: int) -> float | None:
-    """Mean of the five minutes before index ``until``, without gaps and without the minute that ends one."""
-    known = [
+def _stood(minutes: Sequence[float | None], until: int) -> float | None:
+    """Mean of the five minutes before index ``until``, of those before a gap there that is no longer than 30 min."""
+    five = _known(minutes, until - MEAN_MINUTES, until)
+    if len(five) < FEWEST_KNOWN:
+        five = _known(minutes, until - MEAN_MINUTES - BRIDGED_GAP_MIN, until)[-MEAN_MINUTES:]
+    return _mean(five)
+
+
+def _known(minutes: Sequence[float | None], first: int, until: int) -> list[float]:
+    """Known minutes of [first, until), without any that ends a gap: that one may hold more than itself."""
+    return [
         value
-        for i in range(max(0, until - MEAN_MINUTES), max(0, until))
+        for i in range(max(0, first), max(0, until))
         if (value := minutes[i]) is not None and (i == 0 or minutes[i - 1] is not None)
     ]
+
+
+def _mean(known: Sequence[float]) -> float | None:
     return sum(known) / len(known) if len(known) >= FEWEST_KNOWN else None
 
 
@@ -201,14 +218,14 @@ def _off(actual: float | None, said: Expected) -> float | None:
 
 def _over(state: AlarmState, off: float | None, said: Expected, levels: _Levels, policy: SurgePolicy) -> int:
     """Minutes in a row half above the path, its upper bound, its noise, the usual, and what stood ten min earlier."""
-    if off is None or said.upper is None or said.expected is None or levels.before is None:
+    if off is None or said.upper is None or said.expected is None or levels.soon_before is None:
         return 0
     if state.minutes and state.minutes[-1] is None:
         return 0
     actual = said.expected * (1.0 + off)
     noise = policy.deviations * DEVIATION_OF_MEDIAN * state.deviation
     large = off > max(RISE_RATIO - 1.0, noise) and actual > said.upper * (1.0 + policy.min_excess_ratio)
-    return state.over + 1 if large and actual >= max(state.usual, RISE_RATIO * levels.before) else 0
+    return state.over + 1 if large and actual >= max(state.usual, RISE_RATIO * levels.soon_before) else 0
 
 
 def _learned(
