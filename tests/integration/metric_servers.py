@@ -47,7 +47,7 @@ class MetricServer:
 
     def options(self, **more: Any) -> PrometheusOptions:
         """How leadtime reaches it, asked again quickly."""
-        return PrometheusOptions(**{"url": self.url, "flavour": self.flavour, "backoff_first_s": 0.01, **more})
+        return PrometheusOptions(**{"url": self.url, "backoff_first_s": 0.01, **more})
 
     def start(self, accept: int = 200) -> None:
         """Run it and wait until it is ready, which it says with ``accept``."""

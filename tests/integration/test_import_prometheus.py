@@ -1,8 +1,6 @@
 """A built day of a cluster in a real Prometheus → import, check, make-dataset: labels stand where its ends are."""
 
 import json
-import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import cluster_history as day
 import httpx2
 import polars as pl
 import pytest
+from metric_servers import prometheus_server
 
 from leadtime.cli import entry
 from leadtime.domain.borg import TRACE_START_US, EventType
@@ -31,26 +30,13 @@ def server(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """Address of a Prometheus that holds the built day."""
     folder = tmp_path_factory.mktemp("prometheus")
     day.openmetrics(folder / "day.om")
-    seed = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "-q", str(folder / "day.om"), str(folder / "tsdb")]
-    subprocess.run(seed, check=True, capture_output=True, timeout=300)
-    (folder / "prometheus.yml").write_text("global: {}\n", encoding="utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    running = subprocess.Popen(
-        [prometheus, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'tsdb'}",
-         "--storage.tsdb.retention.time=100y", f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"],
-    )  # fmt: skip
+    with (folder / "day.om").open(encoding="utf-8") as lines:
+        made = prometheus_server(prometheus, folder, lines)
     try:
-        with httpx2.Client(transport=httpx2.HTTPTransport(retries=8)) as client:  # waits for the port, longer each time
-            assert client.get(f"{url}/-/healthy").status_code == 200
-            while client.get(f"{url}/-/ready").status_code != 200:
-                assert running.poll() is None
-        yield url
+        made.start()
+        yield made.url
     finally:
-        running.terminate()
-        running.wait(timeout=60)
+        made.stop()
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ def proxy(served: MetricServer) -> Iterator[LyingProxy]:
 
 def read(served: MetricServer, proxy: LyingProxy, budget: TickBudget | None = None, **more: Any) -> Read:
     """One read of an hour, through the proxy."""
-    options = served.options(url=proxy.url, **more)
+    options = served.options(url=proxy.url, flavour=served.flavour, **more)
     with PrometheusDoor(options) as door:
         ask = Ask(query=check_query(QUERY), window=WINDOW, unit=Unit.REQUESTS_PER_S)
         return door.run(door.server.read(ask, WINDOW.end, budget or TickBudget(60)))
@@ -334,7 +334,7 @@ def test_no_more_requests_at_once_than_allowed(served: MetricServer, proxy: Lyin
     proxy.tell(counted)
 
     async def many() -> tuple[Read, ...]:
-        async with Prometheus(served.options(url=proxy.url, concurrency=3)) as server:
+        async with Prometheus(served.options(url=proxy.url, flavour=served.flavour, concurrency=3)) as server:
             ask = Ask(query=check_query(QUERY), window=WINDOW, unit=Unit.REQUESTS_PER_S)
             return await server.read_many([ask] * 20, WINDOW.end, TickBudget(60))
 

@@ -5,12 +5,18 @@ import ssl
 import struct
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import measured_history as shop
 import pytest
-from metric_servers import MetricServer, prometheus_server
+from metric_servers import (
+    MetricServer,
+    build_victoriametrics,
+    fill_victoriametrics,
+    prometheus_server,
+    victoriametrics_server,
+)
 from prometheus_remote_writer import RemoteWriter
 
 from leadtime.domain.refs import WorkloadRef
@@ -109,6 +115,29 @@ def test_a_bare_selector_repeats_its_value_for_five_minutes_unless_a_marker_ends
     assert within.values == (7.0, *[None] * 9)
     assert check_query("unmarked").repeats
     assert not check_query("avg_over_time(unmarked[1m])").repeats
+
+
+@pytest.mark.go
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_victoriametrics_newest_half_minute_is_what_was_measured(go: str, tmp_path: Path) -> None:
+    """By itself it would repeat there the value before: a rise would be seen half a minute late."""
+    server = victoriametrics_server(build_victoriametrics(go), tmp_path)
+    now = datetime.now(UTC).replace(microsecond=0)
+    end = now - timedelta(seconds=now.timestamp() % 15)
+    rising = [(end + timedelta(seconds=15 * i), float(i)) for i in range(-20, 1)]
+    lines = [f'rising{{pod="a"}} {value} {int(at.timestamp() * 1000)}\n' for at, value in rising]
+    try:
+        server.start()
+        fill_victoriametrics(server, lines)
+        ask = Ask(query=check_query("max_over_time(rising[15s])"), window=TimeWindow(start=rising[0][0], end=end),
+                  unit=Unit.COUNT, step_s=15, non_negative=False)  # fmt: skip
+        with PrometheusDoor(server.options()) as door:
+            series = door.run(door.server.read(ask, end, TickBudget(60))).one()
+        assert isinstance(series, Series)
+        assert series.values == tuple(value for _, value in rising[1:])
+    finally:
+        server.stop()
 
 
 def test_tls_with_a_private_authority_and_a_password(prometheus: str, tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ from leadtime.sources import prometheus_grid as gridded
 from leadtime.sources.prometheus_absence import why_empty
 from leadtime.sources.prometheus_findings import HALVED, FailureKind, Finding, FindingKind, RequestFailed, merged
 from leadtime.sources.prometheus_grid import Grid, Line
-from leadtime.sources.prometheus_options import Flavour, PrometheusOptions
+from leadtime.sources.prometheus_options import PrometheusOptions
 from leadtime.sources.prometheus_wire import PrometheusWire, RangeRow, Reply, TickBudget
-from leadtime.sources.promql_check import CheckedQuery, guarded
+from leadtime.sources.promql_check import CheckedQuery
 
 _Found = dict[tuple[tuple[str, str], ...], list[float | None]]
 MOST_SAMPLES = 400_000  # in one piece, by the number of series that is expected
@@ -175,7 +175,7 @@ class Prometheus:
         self, query: CheckedQuery, at: datetime, budget: TickBudget
     ) -> dict[str, tuple[Mapping[str, str], float]]:
         """``query`` at one instant: subject → labels and value, without what is not finite. Raises RequestFailed."""
-        reply = await self.wire.ask("query", {"query": self._text(query), "time": f"{_seconds(at):.3f}"}, budget)
+        reply = await self.wire.ask("query", {"query": query.text, "time": f"{_seconds(at):.3f}"}, budget)
         found: dict[str, tuple[Mapping[str, str], float]] = {}
         for row in reply.rows():
             value = float(row.value[1]) if row.value is not None else math.nan
@@ -192,15 +192,12 @@ class Prometheus:
 
     async def _piece(self, query: CheckedQuery, piece: Grid, budget: TickBudget) -> Reply:
         form = {
-            "query": self._text(query),
+            "query": query.text,
             "start": str(piece.start_s),
             "end": str(piece.end_s),
             "step": str(piece.step_s),
         }
         return await self.wire.ask("query_range", form, budget)
-
-    def _text(self, query: CheckedQuery) -> str:
-        return guarded(query.text) if self.options.flavour is Flavour.VICTORIAMETRICS else query.text
 
     def _take(
         self, rows: list[RangeRow], piece: Grid, grid: Grid, found: _Found, *, non_negative: bool

@@ -7,7 +7,7 @@ than t, so nothing leaks, but a rise shows up to r - 1 min late. Asking at t wit
 each shift the whole series by a minute against the models.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -44,12 +44,18 @@ class DemandQuery:
     workload_label: str = "workload"
     resets: CheckedQuery | None = None
 
-    def of(self, labels: Mapping[str, str]) -> WorkloadRef | None:
-        """The workload a series belongs to; None: to none of these."""
-        if len(self.workloads) == 1 and self.workload_label not in labels:
-            return self.workloads[0]
-        namespace, name = labels.get(self.namespace_label), labels.get(self.workload_label)
-        return next((ref for ref in self.workloads if ref.name == name and namespace in {None, ref.namespace}), None)
+    def sorter(self) -> Callable[[Mapping[str, str]], WorkloadRef | None]:
+        """A function: labels of a series → the workload it belongs to, None for none of these."""
+        whole = {(ref.namespace, ref.name): ref for ref in self.workloads}
+        short = {ref.name: ref for ref in self.workloads}
+
+        def of(labels: Mapping[str, str]) -> WorkloadRef | None:
+            name, namespace = labels.get(self.workload_label), labels.get(self.namespace_label)
+            if name is None:
+                return self.workloads[0] if len(self.workloads) == 1 else None
+            return short.get(name) if namespace is None else whole.get((namespace, name))
+
+        return of
 
 
 def demand_queries(workloads: Mapping[WorkloadRef, Template], *, range_s: int = 60) -> tuple[DemandQuery, ...]:
@@ -201,7 +207,7 @@ class PrometheusDemand:
     ) -> tuple[dict[WorkloadRef, datetime], str]:
         """When ``query`` last had a value, by workload: to the minute for an hour back, to ten minutes for a day."""
         last: dict[WorkloadRef, datetime] = {}
-        at = as_of - timedelta(seconds=self.lag_s)
+        at, of = as_of - timedelta(seconds=self.lag_s), query.sorter()
         for span, step in LOOKS:
             text = f"max_over_time(timestamp({query.query.text})[{span}:{step}])"
             try:
@@ -209,7 +215,7 @@ class PrometheusDemand:
             except RequestFailed as failure:
                 return last, f"no value in the window; when it had one could not be found out: {failure.wrong}"
             for labels, seen in found.values():
-                ref = query.of(labels)
+                ref = of(labels)
                 if ref in refs and ref not in last:
                     last[ref] = from_epoch(seen)
             if refs <= set(last):
@@ -226,8 +232,9 @@ class PrometheusDemand:
         for (query, _), read in zip(
             counted, await self.server.read_many([ask for _, ask in counted], as_of, budget), strict=True
         ):
+            of = query.sorter()
             for each in read.series:
-                ref = query.of(each.labels)
+                ref = of(each.labels)
                 counted_in = [i for i, value in enumerate(each.values.values) if value]
                 # Its range is two minutes, so each new beginning is seen twice: the first time counts.
                 minutes = tuple(each.values.start + i * MINUTE for i in counted_in if i - 1 not in counted_in)
@@ -250,9 +257,10 @@ def _named(refs: Sequence[WorkloadRef]) -> str:
 def _by_workload(query: DemandQuery, refs: Sequence[WorkloadRef], read: Read) -> dict[WorkloadRef, list[ReadSeries]]:
     """The series of the answer by workload; others' are left out."""
     found: dict[WorkloadRef, list[ReadSeries]] = {}
+    of, wanted = query.sorter(), set(refs)
     for each in read.series:
-        ref = query.of(each.labels)
-        if ref is not None and ref in refs:
+        ref = of(each.labels)
+        if ref is not None and ref in wanted:
             found.setdefault(ref, []).append(each)
     return found
 

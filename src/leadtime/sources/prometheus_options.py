@@ -31,7 +31,8 @@ class OnPartial(StrEnum):
 class PrometheusOptions:
     """One server.
 
-    ``url``: with its path prefix. ``token_file``: read again when the server says 401 (projected tokens rotate); it
+    ``url``: with its path prefix. ``flavour``: None knows VictoriaMetrics by its answers and takes everything else for
+    Prometheus. ``token_file``: read again when the server says 401 (projected tokens rotate); it
     goes before ``token``. ``tenant``: sent as X-Scope-OrgID (Mimir). ``replica_labels``: labels in which replicas of
     the same measurement differ, of which one is taken. ``most_bytes``: of one answer, decompressed. ``most_series``: in
     one answer. ``smallest_piece_s``: the shortest span a range query is halved to.
@@ -39,7 +40,7 @@ class PrometheusOptions:
     """
 
     url: str
-    flavour: Flavour = Flavour.PROMETHEUS
+    flavour: Flavour | None = None
     token: str | None = field(default=None, repr=False)
     token_file: Path | None = None
     username: str | None = None

@@ -14,6 +14,7 @@ from leadtime.sources.metric_templates import Signal, Template
 from leadtime.sources.metric_templates_data import TEMPLATES
 from leadtime.sources.prometheus import Prometheus
 from leadtime.sources.prometheus_findings import RequestFailed
+from leadtime.sources.prometheus_options import Flavour
 from leadtime.sources.prometheus_wire import TickBudget
 from leadtime.sources.promql_check import check_query
 
@@ -68,6 +69,7 @@ class Survey:
     clock_ahead_s: float | None
     requests: int
     failure: Missing | None = None
+    flavour: Flavour = Flavour.PROMETHEUS
 
     def signal(self, signal: Signal) -> SignalStanding:
         """How one signal stands. Raises KeyError where no template of it was looked for."""
@@ -101,7 +103,7 @@ async def survey(
     return Survey(
         url=url, as_of=as_of, wanted_history_s=wanted_history_s, templates=standing, clock_ahead_s=ahead_s,
         signals=tuple(_signal(signal, standing) for signal in dict.fromkeys(s.template.signal for s in standing)),
-        requests=server.wire.requests - began, failure=failure,
+        requests=server.wire.requests - began, failure=failure, flavour=server.wire.flavour,
     )  # fmt: skip
 
 

@@ -21,8 +21,10 @@ import msgspec
 
 from leadtime.sources.prometheus_findings import RETRIED, FailureKind, RequestFailed
 from leadtime.sources.prometheus_options import Flavour, OnPartial, PrometheusOptions
+from leadtime.sources.promql_check import guarded
 
 SHOWN = 200
+VICTORIAMETRICS_SAYS = "x-server-hostname"  # in every answer: its lib/httpserver
 # What servers say where a smaller piece could be answered: Prometheus (11,000 points, samples in memory, time), Thanos
 # and Mimir (chunks, series, length of the query), VictoriaMetrics (samples, points).
 TOO_MUCH = re.compile(
@@ -130,6 +132,7 @@ class PrometheusWire:
         self._client: httpx2.AsyncClient | None = None
         self._free = asyncio.Semaphore(options.concurrency)
         self._token = options.token
+        self.flavour = options.flavour or Flavour.PROMETHEUS
 
     async def __aenter__(self) -> Self:
         """Open the connection pool."""
@@ -183,6 +186,8 @@ class PrometheusWire:
             status, headers, body = await self._exchange(path, form, budget)
             if status == httpx2.codes.UNAUTHORIZED and self._token_renewed():
                 status, headers, body = await self._exchange(path, form, budget)
+            if self._other_flavour(headers):
+                status, headers, body = await self._exchange(path, form, budget)
         answer = _good(status, headers, body)
         warnings = [text for text in answer.warnings or [] if not text.startswith(HINT)]
         infos = [*(answer.infos or []), *(text for text in answer.warnings or [] if text.startswith(HINT))]
@@ -194,6 +199,15 @@ class PrometheusWire:
             data=answer.data, warnings=tuple(warnings), infos=tuple(infos), retries=retries,
             ahead_s=_ahead_s(headers.get("date"), budget.our_now()),
         )  # fmt: skip
+
+    def _other_flavour(self, headers: httpx2.Headers) -> bool:
+        """True where the server turns out to be a VictoriaMetrics: it must be asked as one, see ``_own``."""
+        if self.options.flavour is not None or self.flavour is Flavour.VICTORIAMETRICS:
+            return False
+        if VICTORIAMETRICS_SAYS not in headers:
+            return False
+        self.flavour = Flavour.VICTORIAMETRICS
+        return True
 
     def _token_renewed(self) -> bool:
         """True where the token file holds another token than the one that was refused."""
@@ -218,7 +232,7 @@ class PrometheusWire:
         try:
             async with (
                 asyncio.timeout(allowed_s),
-                self._client.stream("POST", url, data={**form, **self._own()}, headers=headers) as answer,
+                self._client.stream("POST", url, data=self._own(form), headers=headers) as answer,
             ):
                 return answer.status_code, answer.headers, await self._body(answer)
         except (TimeoutError, httpx2.TimeoutException):
@@ -245,17 +259,18 @@ class PrometheusWire:
             parts.append(part)
         return b"".join(parts)
 
-    def _own(self) -> dict[str, str]:
-        """Parameters that only one kind of server knows."""
-        match self.options.flavour:
+    def _own(self, form: Mapping[str, str | list[str]]) -> dict[str, str | list[str]]:
+        """``form`` with what only one kind of server knows, or needs."""
+        match self.flavour:
             case Flavour.THANOS:
                 partial = self.options.on_partial is OnPartial.KEEP
-                return {"dedup": "true", "partial_response": "true" if partial else "false"}
+                return {**form, "dedup": "true", "partial_response": "true" if partial else "false"}
             case Flavour.VICTORIAMETRICS:
                 # Without them it moves start and end to its own grid and repeats the value before in the newest 30 s.
-                return {"nocache": "1", "latency_offset": "1ms"}
+                own = {**form, "nocache": "1", "latency_offset": "1ms"}
+                return own | {"query": guarded(str(form["query"]))} if "query" in form else own
             case _:
-                return {}
+                return dict(form)
 
 
 def _authority(file: Path) -> ssl.SSLContext:

@@ -269,6 +269,23 @@ def test_user_tenant_and_what_only_one_kind_of_server_knows_are_sent() -> None:
     assert "secret" not in repr(options(password="secret"))
 
 
+def test_a_victoriametrics_is_known_by_its_answers_and_asked_again_as_one() -> None:
+    forms = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        forms.append(form_of(request))
+        told = ones(request)
+        told.headers["X-Server-Hostname"] = "vm-0"
+        return told
+
+    found = asked(handler, count=30, most_points=10)
+    assert found.lines[0].values == (1.0,) * 30
+    assert ["nocache" in form for form in forms] == [False, True, True, True]
+    assert forms[0]["start"] == forms[1]["start"]
+    asked(handler, flavour=Flavour.PROMETHEUS)
+    assert "nocache" not in forms[-1]
+
+
 def reading(handler: Handler, ask: Ask, as_of: datetime) -> Read:
     """One read."""
 
