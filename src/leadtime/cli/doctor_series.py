@@ -8,7 +8,7 @@ import numpy as np
 from leadtime.cli.doctor_hpa import Plans, Sized, hpa_alone
 from leadtime.forecast.capacity import Capacity, CapacityMinutes, CapacityUnknown, learn_capacity
 from leadtime.forecast.explained import explained
-from leadtime.forecast.fits_here import FitsHere, Lead, Observed, judge_fit
+from leadtime.forecast.fits_here import FitsHere, Lead, Observed, is_random, judge_fit
 from leadtime.forecast.foresight import Recorded, Served, foresee, horizons_for, walk
 from leadtime.forecast.lead_buffer import BufferAsk, LeadBuffer, size_buffer
 from leadtime.policy.schema import Policy
@@ -133,10 +133,11 @@ def _buffer(
 ) -> tuple[LeadBuffer | None, str | None]:
     """A buffer where the lead is not foreseen. Nodes alone help only where the pods' own lead is foreseen."""
     lead, found = patient.lead, seen.foresight
-    if lead is None or (found is not None and found.foreseen_at(lead.total_s)):
+    chance = is_random(seen.explained)
+    if lead is None or (found is not None and found.foreseen_at(lead.total_s) and not chance):
         return None, None
     pod_s = lead.total_s if lead.pod_s is None else lead.pod_s
-    warm = found is None or not found.foreseen_at(pod_s)
+    warm = chance or found is None or not found.foreseen_at(pod_s)
     ask = BufferAsk(
         lead_s=lead.total_s, per_pod=sized.per_pod * policy.scaling.target_utilisation_ratio,
         quantile_ratio=(1.0 + policy.forecast.level_ratio) / 2.0, gpus_per_pod=patient.gpus_per_pod,

@@ -144,6 +144,11 @@ def _lead(seen: Observed) -> FitFinding:
     )  # fmt: skip
 
 
+def is_random(found: Explained | None) -> bool:
+    """True where the past explains so little that no forecast is worth acting on; False where that is not known."""
+    return found is not None and found.ratio <= RANDOM_RATIO
+
+
 def _random(seen: Observed) -> FitFinding:
     found = seen.explained
     if found is None:
@@ -155,10 +160,10 @@ def _random(seen: Observed) -> FitFinding:
         f"{found.by} explains {found.ratio:.0%} ({found.lower:.0%} to {found.upper:.0%}) of the variation "
         f"{found.ahead_s / 60:g} min ahead, over {found.buckets:,} buckets; up to {RANDOM_RATIO:.0%} counts as random"
     )
-    is_random = found.ratio <= RANDOM_RATIO
+    is_chance = is_random(found)
     return FitFinding(
-        check="random", fit=Fit.DOES_NOT_FIT if is_random else Fit.FITS, number=found.ratio, limit=RANDOM_RATIO,
-        unit="ratio", sentence=f"demand is {'random' if is_random else 'not random'}: {numbers}",
+        check="random", fit=Fit.DOES_NOT_FIT if is_chance else Fit.FITS, number=found.ratio, limit=RANDOM_RATIO,
+        unit="ratio", sentence=f"demand is {'random' if is_chance else 'not random'}: {numbers}",
     )  # fmt: skip
 
 
@@ -171,7 +176,8 @@ def _gain(seen: Observed) -> FitFinding:
         )
     numbers = (
         f"with {hpa.lead_s / 60:.3g} min until a pod is ready and {hpa.capacity_per_pod:.4g} a pod "
-        f"({hpa.capacity_told_by}) the HPA alone would have been short for {hpa.short_minutes:,} minutes in {hpa.days:.1f} days"
+        f"({hpa.capacity_told_by}) the HPA alone would have been short for {hpa.short_minutes:,} minutes in "
+        f"{hpa.days:.1f} days"
     )
     gains = hpa.short_minutes >= LEAST_SHORT_MIN
     return FitFinding(
@@ -230,12 +236,19 @@ def _foreseen(seen: Observed) -> FitFinding:
     """Whether the forecast is of use at the lead; where it is not, a buffer stands in for it."""
     found, lead_s = seen.foresight, None if seen.lead is None else seen.lead.total_s
     limit = 0.0 if lead_s is None else lead_s
-    if found is None or found.reach_s is None or lead_s is None:
+    one = None if found is None or lead_s is None else found.at(lead_s)
+    if found is None or one is None or lead_s is None:
         text = "how far demand can be foreseen is not known" + ("" if found is None else f": {found.sentence}")
         return FitFinding(check="foreseen", fit=Fit.NOT_KNOWN, number=None, limit=limit, unit="s", sentence=text)
-    fits = bool(found.foreseen_at(lead_s))
-    at = f"at the lead of {lead_s / 60:.3g} min demand is {'' if fits else 'not '}foreseen"
+    fits = one.foreseen and not is_random(seen.explained)
+    text = (
+        f"at the lead of {lead_s / 60:.3g} min demand is {'' if fits else 'not '}foreseen: "
+        f"{one.within_10pct_ratio:.0%} of {one.scored:,} forecasts come within ±10 %, the naive one's "
+        f"{one.naive_within_10pct_ratio:.0%}, one who knew the level {one.ceiling_within_10pct_ratio:.0%}"
+    )
+    if one.skill is not None:
+        text += f" (skill {one.skill:.2f}, {one.skill_lower:.2f} to {one.skill_upper:.2f})"
     return FitFinding(
-        check="foreseen", fit=Fit.FITS if fits else Fit.PARTLY, number=float(found.reach_s), limit=limit, unit="s",
-        sentence=f"{at}; {found.sentence}" + ("" if fits else "; a steady buffer does instead"),
+        check="foreseen", fit=Fit.FITS if fits else Fit.PARTLY, number=float(found.reach_s or 0), limit=limit, unit="s",
+        sentence=text if fits else f"{text}; a steady buffer does instead",
     )  # fmt: skip

@@ -93,12 +93,14 @@ class Foresight:
     scored_until_s: int | None
     sentence: str
 
+    def at(self, lead_s: float) -> HorizonSkill | None:
+        """The shortest horizon tried that is no shorter than ``lead_s``; None: not judged."""
+        return next((one for one in self.horizons if one.horizon_s >= lead_s), None)
+
     def foreseen_at(self, lead_s: float) -> bool | None:
-        """Whether the shortest horizon tried that is no shorter than ``lead_s`` is foreseen; None: not judged."""
-        for one in self.horizons:
-            if one.horizon_s >= lead_s:
-                return one.foreseen
-        return None
+        """Whether ``at(lead_s)`` is foreseen; None: not judged."""
+        one = self.at(lead_s)
+        return None if one is None else one.foreseen
 
 
 def horizons_for(step_s: int, leads_s: Sequence[float] = ()) -> tuple[int, ...]:
