@@ -21,7 +21,7 @@ from leadtime.forecast.champion import Champion
 from leadtime.forecast.day_cells import DayCells
 from leadtime.forecast.ets import Smoothed
 from leadtime.forecast.holt_winters import HoltWintersState
-from leadtime.forecast.lag_rows import Lags
+from leadtime.forecast.lag_memory import Lags
 from leadtime.forecast.lead_time import Episode, LeadTimeState, Seen, StageKey
 from leadtime.forecast.race import Block, Issued, Race
 from leadtime.forecast.recent import Recent

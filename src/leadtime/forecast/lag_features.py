@@ -11,18 +11,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from leadtime.forecast import lag_rows
-from leadtime.forecast.day_cells import CELL_MINUTES
-from leadtime.forecast.lag_rows import (
-    AHEAD_CELLS,
-    BACK_CELLS,
-    CELL_SPANS,
-    FACTS,
-    FIRST_CELL,
-    FIRST_MINUTE,
-    MEAN_MIN,
-    SEASON_DAYS,
-)
+from leadtime.forecast.lag_memory import DAY_MIN, KEPT_DAYS, MEAN_MIN, WEEK_MIN
+from leadtime.forecast.lag_rows import DAY_COLUMNS, FACTS, FIRST_DAY, FIRST_MINUTE, KNOTS_MIN
+from leadtime.forecast.lag_rows import SPANS_MIN as LONG_SPANS_MIN
 from leadtime.forecast.model import FloatColumn
 from leadtime.forecast.recent import KEPT_MINUTES
 
@@ -31,13 +22,12 @@ FLOOR_RATIO = 0.02  # of the usual demand, added to both sides of a ratio: at ni
 NOTHING = 1e-300  # keeps the logarithm finite where there never was any demand
 MOST_LOG = 3.0  # a ratio beyond e³ = 20 says no more than 20
 MOST_SAID_LOG = 1.5  # trees know nothing beyond what they saw: 4.5 times the level is the most they may say
-KNOTS_MIN = (1, 5, 10, 15, 20, 30, 40, 60, 90, 120, 180)  # minutes ahead at which earlier days are read
 SPANS_MIN = (3, 10, 15, 30, 60)
 SINGLE_LAGS = tuple(range(10))
 MEAN_LAGS = (12, 15, 20, 25, 30, 40, 50)  # each the mean of three minutes
 PERIODS_MIN = (15, 30, 60)  # of jobs that run by the clock: the lag at the same place in the period as the target
 
-NOW = ("is_mean", "last", "mean5", *(f"mean{m}" for m in SPANS_MIN), *(f"cells{c}" for c in CELL_SPANS), "usual",
+NOW = ("is_mean", "last", "mean5", *(f"mean{m}" for m in SPANS_MIN), *(f"mean{m}" for m in LONG_SPANS_MIN), "usual",
        "step_day", "wave_day", "step_10", "step_60", "wave_60", "unmoved_60", "size", "hits_last",
        "hits_mean")  # fmt: skip
 SEASON = ("course", "course_spread", "course_yesterday", "course_week", "change", "change_spread", "change_yesterday")
@@ -76,14 +66,14 @@ class Relative:
 def relative(rows: FloatColumn) -> Relative:
     """(n, lag_rows.COLUMNS) → the same, relative to each row's level."""
     fact = dict(zip(FACTS, rows[:, :FIRST_MINUTE].T, strict=True))
-    minutes = rows[:, FIRST_MINUTE:FIRST_CELL]
+    minutes = rows[:, FIRST_MINUTE:FIRST_DAY]
     mean5 = _newest_mean(minutes, fact["last"])
     is_mean = fact["hits_mean"] > fact["hits_last"]
     anchor = np.where(is_mean, mean5, fact["last"])
     floor = FLOOR_RATIO * fact["usual"] + NOTHING
     base = np.log(anchor + floor)[:, None]
     means = [_mean(minutes[:, -m:]) for m in SPANS_MIN]
-    levels = np.column_stack((fact["last"], mean5, *means, *(fact[f"cells{c}"] for c in CELL_SPANS), fact["usual"]))
+    levels = np.column_stack((fact["last"], mean5, *means, *(fact[f"mean{m}"] for m in LONG_SPANS_MIN), fact["usual"]))
     ratios = _clipped(np.log(levels + floor[:, None]) - base)
     scale = (anchor + floor)[:, None]
     moves, waves = np.abs(np.diff(minutes)) / scale, np.abs(minutes[:, MEAN_MIN:] - minutes[:, :-MEAN_MIN]) / scale
@@ -96,7 +86,7 @@ def relative(rows: FloatColumn) -> Relative:
     return Relative(
         anchor=anchor, floor=floor, at_min=fact["at_min"], now=now,
         lags=_clipped(np.log(minutes[:, ::-1] + floor[:, None]) - base),
-        season=_season(rows[:, FIRST_CELL:], fact["into_min"], hour, floor),
+        season=_season(rows[:, FIRST_DAY:], hour, floor),
     )  # fmt: skip
 
 
@@ -108,11 +98,11 @@ def features(rows: Relative, ahead_min: Sequence[int]) -> Matrix:
         rows.now, rows.lags[:, : len(SINGLE_LAGS)], *(_lag(rows.lags, np.array([m]), 3) for m in MEAN_LAGS),
         _lag(rows.lags, np.array([KEPT_MINUTES - 2]), 3),
     )  # fmt: skip
-    minute = np.mod(rows.at_min[:, None] + ahead - 1, lag_rows.WEEK_MIN)
-    day = np.mod(minute, lag_rows.DAY_MIN)
-    angle = day * (2.0 * np.pi / lag_rows.DAY_MIN)
+    minute = np.mod(rows.at_min[:, None] + ahead - 1, WEEK_MIN)
+    day = np.mod(minute, DAY_MIN)
+    angle = day * (2.0 * np.pi / DAY_MIN)
     periods = (*(_lag(rows.lags, period - ahead, 1) for period in PERIODS_MIN), _lag(rows.lags, 60 - ahead, 5))
-    calendar = (day / 60.0, np.sin(angle), np.cos(angle), np.mod(day, 60), np.mod(day, 10), minute // lag_rows.DAY_MIN)
+    calendar = (day / 60.0, np.sin(angle), np.cos(angle), np.mod(day, 60), np.mod(day, 10), minute // DAY_MIN)
     made[:, :, : len(STILL)] = np.column_stack(still)[:, None, :]
     made[:, :, len(STILL) : len(STILL) + len(SEASON)] = _ahead(rows.season, ahead)
     for j, column in enumerate((*periods, *calendar, np.broadcast_to(ahead, minute.shape))):
@@ -134,27 +124,14 @@ def target(rows: Relative, actual: FloatColumn) -> FloatColumn:
     return np.asarray(np.clip(ratio, -MOST_SAID_LOG, MOST_SAID_LOG))
 
 
-def _season(cells: FloatColumn, into_min: FloatColumn, hour: FloatColumn, floor: FloatColumn) -> FloatColumn:
-    """See Relative.season. ``cells`` (n, days · cells a day); ``hour``: the last hour in logs above the level."""
-    laid = cells.reshape(len(cells), SEASON_DAYS, BACK_CELLS + AHEAD_CELLS)
-    level = np.log(_mean(laid[:, :, :BACK_CELLS], least=BACK_CELLS // 2) + floor[:, None])
-    minute = np.array([-MEAN_MIN / 2.0, *(k - 0.5 for k in KNOTS_MIN)])
-    then = np.log(_between(laid, into_min[:, None] + minute) + floor[:, None, None])
-    course = _clipped(then[:, :, 1:] - level[:, :, None]) + hour[:, None, None]
-    change = _clipped(then[:, :, 1:] - then[:, :, :1])
+def _season(days: FloatColumn, hour: FloatColumn, floor: FloatColumn) -> FloatColumn:
+    """See Relative.season. ``days`` (n, KEPT_DAYS · DAY_COLUMNS); ``hour``: the last hour in logs above the level."""
+    laid = np.log(days.reshape(len(days), KEPT_DAYS, DAY_COLUMNS) + floor[:, None, None])
+    course = _clipped(laid[:, :, 2:] - laid[:, :, :1]) + hour[:, None, None]
+    change = _clipped(laid[:, :, 2:] - laid[:, :, 1:2])
     middle, spread = _middle(course)
     moved, unsure = _middle(change)
     return np.stack((middle, spread, course[:, 0], course[:, 6], moved, unsure, change[:, 0]), axis=1)
-
-
-def _between(laid: FloatColumn, minute: FloatColumn) -> FloatColumn:
-    """(n, days, cells), minutes (n, k) after the open cell's start → (n, days, k), on lines between cells' middles."""
-    at = minute / CELL_MINUTES - 0.5 + BACK_CELLS
-    low = np.floor(at).astype(np.intp)[:, None, :]
-    share = at[:, None, :] - low
-    left, right = np.take_along_axis(laid, low, axis=2), np.take_along_axis(laid, low + 1, axis=2)
-    left, right = np.where(np.isnan(left), right, left), np.where(np.isnan(right), left, right)
-    return np.asarray(left * (1.0 - share) + right * share)
 
 
 def _middle(days: FloatColumn) -> tuple[FloatColumn, FloatColumn]:
@@ -196,12 +173,12 @@ def _newest_mean(minutes: FloatColumn, last: FloatColumn) -> FloatColumn:
     return np.where(count > 0, total / np.maximum(count, 1), last)
 
 
-def _mean(values: FloatColumn, least: int = 1) -> FloatColumn:
-    """Mean of what is known along the last axis; NaN where fewer than ``least`` are."""
+def _mean(values: FloatColumn) -> FloatColumn:
+    """Mean of what is known along the last axis; NaN where nothing is."""
     known = ~np.isnan(values)
     count = known.sum(axis=-1)
     mean = np.where(known, values, 0.0).sum(axis=-1) / np.maximum(count, 1)
-    return np.where(count >= least, mean, np.nan)
+    return np.where(count > 0, mean, np.nan)
 
 
 def _clipped(logs: FloatColumn) -> FloatColumn:

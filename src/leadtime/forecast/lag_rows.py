@@ -1,138 +1,86 @@
-"""Minutes one by one → a memory of the last hour and of many days → one row that tells a model where demand stands.
+"""The memory of lags → one row of numbers that tells a model where demand stands and what earlier days did from here.
 
-A row is raw: the last hour's minutes, the same hours of earlier days, a few running measures. What they mean is worked
-out for many rows at once (``lag_features``), which costs a tenth of doing it row by row. 70 kB a workload at 28 days.
+A row is raw: minutes, means, measures. What they mean is worked out for many rows at once (``lag_features``), which
+costs a tenth of doing it row by row.
 """
 
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import numpy.typing as npt
 
 from leadtime.domain.time_window import from_epoch
-from leadtime.forecast import day_cells, recent
-from leadtime.forecast.day_cells import CELL_S, CELLS_A_DAY, DayCells
+from leadtime.forecast.lag_memory import DAY_MIN, KEPT_DAYS, MEAN_MIN, WEEK_MIN, Lags
 from leadtime.forecast.model import MINUTE_S, FloatColumn
-from leadtime.forecast.recent import KEPT_MINUTES, Recent
+from leadtime.forecast.recent import KEPT_MINUTES
 
-AHEAD_MIN = 10  # the horizon at which the two naive forecasts are compared
-MEAN_MIN = 5
-HIT_RATIO = 0.10  # the product's measure: within 10 % of the actual minute
-WEEK_MIN, DAY_MIN = 10_080, 1440
+IntColumn = npt.NDArray[np.int64]
 THURSDAY = 3  # days since Monday on 1970-01-01
-BACK_CELLS = 12  # an hour: the level of earlier days
-AHEAD_CELLS = 39  # three hours and a quarter
-SEASON_DAYS = 14
-CELL_SPANS = (24, 72, CELLS_A_DAY)  # two hours, six hours, a day
+SPANS_MIN = (120, 360, DAY_MIN)
+# Minutes ahead at which earlier days are read, each as the mean of five minutes around it.
+KNOTS_MIN = (1, 2, 3, 5, 7, 10, 12, 15, 20, 25, 30, 40, 50, 60, 75, 90, 120, 150, 180)
+REACH_MIN = KNOTS_MIN[-1] + MEAN_MIN // 2
 
-FACTS = (
-    "last",
-    "usual",
-    "at_min",
-    "into_min",
-    "hits_last",
-    "hits_mean",
-    "step",
-    "wave",
-    *(f"cells{c}" for c in CELL_SPANS),
-)
+FACTS = ("last", "usual", "at_min", "hits_last", "hits_mean", "step", "wave", *(f"mean{m}" for m in SPANS_MIN))
 FIRST_MINUTE = len(FACTS)
-FIRST_CELL = FIRST_MINUTE + KEPT_MINUTES
-COLUMNS = FIRST_CELL + SEASON_DAYS * (BACK_CELLS + AHEAD_CELLS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Lags:
-    """``hits_*``: share of the last week's minutes that each naive forecast hit ten minutes ahead; ``judged`` of them.
-
-    ``step``: mean over a day of |minute − minute before|, ``wave``: of |mean of five − the five before|, in levels.
-    """
-
-    recent: Recent
-    days: DayCells
-    hits_last: float = 0.0
-    hits_mean: float = 0.0
-    judged: int = 0
-    step: float = 0.0
-    wave: float = 0.0
-    moved: int = 0
-
-
-def empty() -> Lags:
-    """Before the first bucket."""
-    return Lags(recent=Recent(), days=day_cells.empty())
-
-
-def add(state: Lags, at_s: int, value: float | None, max_days: int) -> Lags:
-    """The state after the bucket [at_s, at_s + 60); None is a gap."""
-    newest = recent.add(state.recent, value)
-    days = day_cells.add(state.days, at_s, value, max_days)
-    hits_last, hits_mean, judged = state.hits_last, state.hits_mean, state.judged
-    step, wave, moved = state.step, state.wave, state.moved
-    minutes = newest.minutes
-    if value is not None and len(minutes) > AHEAD_MIN + MEAN_MIN:
-        then = minutes[-AHEAD_MIN - MEAN_MIN : -AHEAD_MIN]
-        if value > 0.0 and None not in then:
-            judged += 1
-            gain = 1.0 / min(judged, WEEK_MIN)
-            hits_last += (_hit(then[-1], value) - hits_last) * gain  # type: ignore[arg-type] # None is not in it
-            hits_mean += (_hit(sum(then) / MEAN_MIN, value) - hits_mean) * gain  # type: ignore[arg-type]
-        both = minutes[-2 * MEAN_MIN :]
-        if None not in both:
-            moved += 1
-            gain = 1.0 / min(moved, DAY_MIN)
-            before, now = sum(both[:MEAN_MIN]), sum(both[MEAN_MIN:])  # type: ignore[arg-type]
-            level = max(before, now) / MEAN_MIN
-            if level > 0.0:
-                step += (abs(value - both[-2]) / level - step) * gain  # type: ignore[operator]
-                wave += (abs(now - before) / MEAN_MIN / level - wave) * gain
-    return Lags(
-        recent=newest, days=days, hits_last=hits_last, hits_mean=hits_mean, judged=judged, step=step, wave=wave,
-        moved=moved,
-    )  # fmt: skip
-
-
-def _hit(said: float, value: float) -> float:
-    return 1.0 if abs(said - value) <= HIT_RATIO * value * (1 + 1e-9) else 0.0
+FIRST_DAY = FIRST_MINUTE + KEPT_MINUTES
+DAY_COLUMNS = 2 + len(KNOTS_MIN)  # its last hour and last five minutes at this time, then the knots
+COLUMNS = FIRST_DAY + KEPT_DAYS * DAY_COLUMNS
+FIRSTS = np.array((-KEPT_MINUTES, -MEAN_MIN, *(k - 1 - MEAN_MIN // 2 for k in KNOTS_MIN)))
+LASTS = np.array((0, 0, *(k + MEAN_MIN // 2 for k in KNOTS_MIN)))
 
 
 def row(state: Lags, zone: str) -> FloatColumn | None:
     """One row (COLUMNS,), NaN where unknown; None before an hour has passed with a known minute. O(1) in history.
 
-    First FACTS: the last known value, the usual demand (both in units of demand), minutes since Monday 00:00 in
-    ``zone`` at the end of the newest bucket, minutes into the open cell, then the state's measures and means over
-    CELL_SPANS. Then KEPT_MINUTES minutes, oldest first; then SEASON_DAYS earlier days, newest first, each with its
-    cells from BACK_CELLS before the same local time on.
+    First FACTS: the last known value and the usual demand in units of demand, minutes since Monday 00:00 in ``zone`` at
+    the end of the newest bucket, the state's measures, means over SPANS_MIN. Then KEPT_MINUTES minutes, oldest first.
+    Then KEPT_DAYS earlier days, newest first, each with DAY_COLUMNS means around the same local time.
     """
-    last, days = state.recent.last, state.days
+    last = state.recent.last
     if last is None or len(state.recent.minutes) < KEPT_MINUTES:
         return None
     made = np.full(COLUMNS, np.nan)
-    made[: FIRST_MINUTE - len(CELL_SPANS)] = (
-        last, days.mean if days.known else last, _local_minute(zone, days.next_s), days.next_s % CELL_S // MINUTE_S,
-        state.hits_last, state.hits_mean, state.step, state.wave,
+    made[: FIRST_MINUTE - len(SPANS_MIN)] = (
+        last, state.usual, _local_minute(zone, state.next_s), state.hits_last, state.hits_mean, state.step, state.wave,
     )  # fmt: skip
-    made[FIRST_MINUTE - len(CELL_SPANS) : FIRST_MINUTE] = _cell_means(days.cells)
-    made[FIRST_MINUTE:FIRST_CELL] = state.recent.minutes
-    if len(days.cells) >= CELLS_A_DAY:
-        laid = day_cells.day_rows(days, back=BACK_CELLS, ahead=AHEAD_CELLS, max_days=SEASON_DAYS, zone=zone)
-        made[FIRST_CELL : FIRST_CELL + laid.rows.size] = laid.rows.ravel()
+    made[FIRST_MINUTE:FIRST_DAY] = state.recent.minutes
+    total, count = _sums(state)
+    made[FIRST_MINUTE - len(SPANS_MIN) : FIRST_MINUTE] = _means(total, count, np.array(SPANS_MIN) * -1, 0)
+    now = len(total) - 1
+    if days := min((now + REACH_MIN) // DAY_MIN, KEPT_DAYS):
+        starts = _day_starts(zone, state.next_s // 3600, days)[:, None]
+        made[FIRST_DAY : FIRST_DAY + days * DAY_COLUMNS] = _means(total, count, starts + FIRSTS, starts + LASTS).ravel()
     return made
 
 
-def _cell_means(cells: FloatColumn) -> FloatColumn:
-    """Mean of the known among the newest CELL_SPANS cells; NaN where none is."""
-    newest = cells[-CELLS_A_DAY:][::-1]
-    known = ~np.isnan(newest)
-    total, count = np.cumsum(np.where(known, newest, 0.0)), np.cumsum(known)
-    at = [min(span, len(newest)) - 1 for span in CELL_SPANS if len(newest)]
-    return (
-        np.where(count[at] > 0, total[at] / np.maximum(count[at], 1), np.nan)
-        if at
-        else np.full(len(CELL_SPANS), np.nan)
-    )
+def _sums(state: Lags) -> tuple[FloatColumn, IntColumn]:
+    """Sums of the known minutes before each, oldest first, and how many they are; one entry more than minutes."""
+    minutes = np.concatenate((state.minutes, np.array(state.open, dtype=np.float64)))
+    known = ~np.isnan(minutes)
+    total, count = np.zeros(len(minutes) + 1), np.zeros(len(minutes) + 1, dtype=np.int64)
+    np.cumsum(np.where(known, minutes, 0.0), out=total[1:])
+    np.cumsum(known, out=count[1:])
+    return total, count
+
+
+def _means(total: FloatColumn, count: IntColumn, first: IntColumn, last: IntColumn | int) -> FloatColumn:
+    """Means over [now + first, now + last) minutes; NaN where fewer than half of them are known."""
+    now = len(total) - 1
+    low, high = np.clip(now + first, 0, now), np.clip(now + last, 0, now)
+    known = count[high] - count[low]
+    wanted = last - first
+    return np.where(2 * known >= wanted, np.maximum(total[high] - total[low], 0.0) / np.maximum(known, 1), np.nan)
+
+
+@lru_cache(maxsize=4096)
+def _day_starts(zone: str, hour: int, days: int) -> IntColumn:
+    """Minutes from now to the same local time on each of ``days`` earlier days; 1440 each unless the clocks changed."""
+    before = range(1, days + 1)
+    shift = [_offset_s(zone, hour) - _offset_s(zone, hour - 24 * d) for d in before]
+    return np.array([s // MINUTE_S - DAY_MIN * d for d, s in zip(before, shift, strict=True)])
 
 
 def _local_minute(zone: str, at_s: int) -> float:

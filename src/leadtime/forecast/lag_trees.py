@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from leadtime.forecast import lag_features, lag_rows
+from leadtime.forecast import lag_features, lag_memory, lag_rows
 from leadtime.forecast.lag_features import Matrix
-from leadtime.forecast.lag_rows import Lags
+from leadtime.forecast.lag_memory import Lags
 from leadtime.forecast.model import MINUTE_S, Band, FloatColumn, TooShort, check_step
 from leadtime.forecast.recent import KEPT_MINUTES
 
@@ -32,18 +32,17 @@ class LagTrees:
 
     reader: Reader
     zone: str = "UTC"
-    max_days: int = 28
     name: str = "lag_trees"
     memory: str = "lags"
 
     def start(self, step_s: int = MINUTE_S) -> Lags:
         """See DemandModel."""
         check_step(self.name, step_s)
-        return lag_rows.empty()
+        return lag_memory.empty()
 
     def update(self, state: Lags, at_s: int, value: float | None) -> Lags:
         """See DemandModel."""
-        return lag_rows.add(state, at_s, value, self.max_days)
+        return lag_memory.add(state, at_s, value)
 
     def row(self, state: Lags) -> FloatColumn | TooShort:
         """See RowsModel; the columns are those of ``lag_rows.row``."""

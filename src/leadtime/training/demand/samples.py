@@ -11,7 +11,7 @@ from math import gcd, isnan
 import numpy as np
 import numpy.typing as npt
 
-from leadtime.forecast import lag_features, lag_rows
+from leadtime.forecast import lag_features, lag_memory, lag_rows
 from leadtime.forecast.lag_features import Matrix, Relative
 from leadtime.forecast.model import MINUTE_S, FloatColumn
 from leadtime.forecast.recent import KEPT_MINUTES
@@ -53,7 +53,7 @@ def bucket_minutes(values: FloatColumn) -> int:
 
 
 def samples(
-    start_s: int, values: FloatColumn, *, zone: str, max_days: int, most_origins: int, seed: int,
+    start_s: int, values: FloatColumn, *, zone: str, most_origins: int, seed: int,
     note: Callable[[float], None] = lambda _share: None,
 ) -> Samples:  # fmt: skip
     """Rows of the history [start_s, start_s + 60·len(values)), NaN a gap, from at most ``most_origins`` origins.
@@ -65,34 +65,38 @@ def samples(
     ends = ends[ends >= KEPT_MINUTES]
     if len(ends) > most_origins:
         ends = ends[np.linspace(0, len(ends) - 1, most_origins).astype(np.intp)]
-    origins, found = _walked(start_s, values, ends, zone=zone, max_days=max_days, note=note)
+    origins, found = walked(start_s, values, ends, zone=zone, note=note)
+    return asked(start_s, values, origins, found, seed=seed)
+
+
+def asked(start_s: int, values: FloatColumn, origins: IntColumn, found: Relative, *, seed: int) -> Samples:
+    """Each row of ``found``, taken after minute number ``origins``, asked about horizons within ``values``."""
     generator = np.random.default_rng(seed)
     drawn = np.argsort(generator.random((len(origins), len(HORIZONS_MIN))), axis=1)[:, :DRAWN]
     parts = []
     for j, ahead in enumerate(HORIZONS_MIN):
-        asked = np.flatnonzero((drawn == j).any(axis=1) | (ahead == ALWAYS_MIN))
-        asked = asked[origins[asked] + ahead < len(values)]
-        actual = values[origins[asked] + ahead]
-        asked, actual = asked[~np.isnan(actual)], actual[~np.isnan(actual)]
-        rows = found.take(asked)
-        at_s = start_s + (origins[asked] + ahead) * MINUTE_S
-        parts.append(
-            Samples(x=lag_features.features(rows, (ahead,))[:, 0], y=lag_features.target(rows, actual), at_s=at_s)
-        )
+        which = np.flatnonzero((drawn == j).any(axis=1) | (ahead == ALWAYS_MIN))
+        which = which[origins[which] + ahead < len(values)]
+        actual = values[origins[which] + ahead]
+        which, actual = which[~np.isnan(actual)], actual[~np.isnan(actual)]
+        rows = found.take(which)
+        at_s = start_s + (origins[which] + ahead) * MINUTE_S
+        x = lag_features.features(rows, (ahead,))[:, 0]
+        parts.append(Samples(x=x, y=lag_features.target(rows, actual), at_s=at_s))
     return Samples.together(parts)
 
 
-def _walked(
-    start_s: int, values: FloatColumn, ends: IntColumn, *, zone: str, max_days: int, note: Callable[[float], None]
+def walked(
+    start_s: int, values: FloatColumn, ends: IntColumn, *, zone: str, note: Callable[[float], None]
 ) -> tuple[IntColumn, Relative]:
     """Minute numbers after which there is a row, among ``ends``, and the rows themselves."""
     wanted = set(ends.tolist())
-    state = lag_rows.empty()
+    state = lag_memory.empty()
     origins: list[int] = []
     waiting: list[FloatColumn] = []
     parts: list[Relative] = [lag_features.relative(np.empty((0, lag_rows.COLUMNS)))]
     for minute, value in enumerate(values.tolist()):
-        state = lag_rows.add(state, start_s + minute * MINUTE_S, None if isnan(value) else value, max_days)
+        state = lag_memory.add(state, start_s + minute * MINUTE_S, None if isnan(value) else value)
         if minute in wanted and (made := lag_rows.row(state, zone)) is not None:
             origins.append(minute)
             waiting.append(made)

@@ -14,7 +14,7 @@ class Settings:
     max_depth: int = 4
     min_child_weight: float = 50.0  # rows in a leaf: the loss has a constant second derivative
     subsample: float = 0.7
-    colsample_bytree: float = 0.4
+    colsample_bytree: float = 0.8
     reg_lambda: float = 5.0
     max_bin: int = 64
 

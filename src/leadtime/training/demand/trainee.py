@@ -20,7 +20,6 @@ class LagTreesTrainee:
     """A ``backtest.trainee.Trainee``: one workload's history → LagTrees with XGBoost as its reader."""
 
     zone: str = "UTC"
-    max_days: int = 28
     threads: int = 1
     settings: Settings = field(default_factory=Settings)
     name: str = "lag_trees"
@@ -40,7 +39,7 @@ class LagTreesTrainee:
         except ImportError as error:
             return NotFitted(reason=f"{self.name} needs {error.name}: pip install 'leadtime[train]'")
         rows = samples.samples(
-            history.start_s, history.values, zone=self.zone, max_days=self.max_days, most_origins=MOST_ORIGINS,
+            history.start_s, history.values, zone=self.zone, most_origins=MOST_ORIGINS,
             seed=seed, note=lambda share: progress(share / 2.0),
         )  # fmt: skip
         reader = quantiles.fit(
@@ -48,4 +47,4 @@ class LagTreesTrainee:
             note=lambda share: progress(0.5 + share / 2.0),
         )  # fmt: skip
         progress(1.0)
-        return LagTrees(reader=reader, zone=self.zone, max_days=self.max_days, name=self.name)
+        return LagTrees(reader=reader, zone=self.zone, name=self.name)

@@ -23,7 +23,7 @@ def history(days: int, *, seed: int = 1) -> np.ndarray:
 
 
 def made(values: np.ndarray, *, most: int = 800, seed: int = 0) -> samples.Samples:
-    return samples.samples(START_S, values, zone="UTC", max_days=28, most_origins=most, seed=seed)
+    return samples.samples(START_S, values, zone="UTC", most_origins=most, seed=seed)
 
 
 def fitted(values: np.ndarray, *, threads: int = 1) -> quantiles.QuantileBoosters:
