@@ -18,6 +18,7 @@ from leadtime.domain.time_window import from_epoch
 
 BoolColumn = npt.NDArray[np.bool_]
 DAY_S = 86_400
+LEVEL_S = 7200  # before a path lies the level it starts from: an hour at most, and what it is smoothed with
 SATURDAY, SUNDAY = 5, 6
 WORKING = 0
 
@@ -84,5 +85,5 @@ def resembling(rules: DayRules, now_s: int, reach_s: int, days: int) -> Resembli
 
 
 def _touched(rules: DayRules, at_s: int, reach_s: int) -> bool:
-    """True where an event lies in the day before ``at_s`` or within the path from it: such a day is not usual."""
-    return any(start < at_s + reach_s and end > at_s - DAY_S for start, end in rules.left_out)
+    """True where an event lies in ``LEVEL_S`` before ``at_s`` or within the path from it: such a day is not usual."""
+    return any(start < at_s + reach_s and end > at_s - LEVEL_S for start, end in rules.left_out)

@@ -13,8 +13,9 @@ from leadtime.forecast import day_cells, days
 from leadtime.forecast.day_cells import CELL_MINUTES, CELL_S, CELLS_A_DAY, DayCells
 from leadtime.forecast.days import BoolColumn, DayRules
 from leadtime.forecast.model import MINUTE_S, Band, FloatColumn, TooShort, check_step, point
-from leadtime.forecast.seasonal import LEVEL_FLOOR_RATIO, NEEDED_DAYS, Ranked
+from leadtime.forecast.seasonal import HOUR_CELLS, LEVEL_FLOOR_RATIO, NEEDED_DAYS, Ranked
 
+CALMER_RATIO = 0.97
 BACK_CELLS = 24  # two hours: a gap as long as that leaves a last value to start from
 # Variance of a median of n ÷ variance of one, for normal errors; and the MAD's factor to a standard deviation.
 MEDIAN_VARIANCE, MAD_TO_SD = 1.571, 1.4826
@@ -24,14 +25,15 @@ MEDIAN_VARIANCE, MAD_TO_SD = 1.571, 1.4826
 class UsualChange:
     """See the module. The parameters say how noisy the series is; ``training/demand_classical`` fits them.
 
-    ``level_minutes``: the last value is the mean of 1 to 3 minutes, or of whole cells from 5 minutes on (to 60).
+    ``level_minutes``: the last value is the mean of 1 to 3 minutes, or of whole cells from 5 minutes on (to 60); 0: as
+    long as did best over the last day, so that a series that grows, and with it grows calm, is followed at once.
     ``smooth_cells`` (odd): earlier days are read as a centred mean over that many cells.
     ``doubt``: how many times the days' disagreement counts when the change is drawn towards none.
     """
 
     rules: DayRules = field(default_factory=DayRules)
     max_days: int = 28
-    level_minutes: int = 3
+    level_minutes: int = 0
     smooth_cells: int = 1
     doubt: float = 1.0
     name: str = "usual_change"
@@ -67,14 +69,15 @@ class UsualChange:
 
         Where two hours are gaps there is no last value: the days' own median stands for it.
         """
-        cells = self.level_minutes // CELL_MINUTES
+        minutes = self.level_minutes or calm_minutes(state.cells[-CELLS_A_DAY:])
+        cells = minutes // CELL_MINUTES
         known = ~np.isnan(today)
         if cells and known[-cells:].any():
             both = rows[:, BACK_CELLS - cells : BACK_CELLS]
             return float(today[-cells:][known[-cells:]].mean()), mean_known(both)
         smoothed = smooth(rows, self.smooth_cells)
         if state.latest:
-            newest = state.latest[-self.level_minutes :]
+            newest = state.latest[-minutes:]
             return sum(newest) / len(newest), between(smoothed, _cell_at(np.array([into - len(newest) / 2.0])))[:, 0]
         if known.any():
             newest_cell = int(np.flatnonzero(known)[-1])
@@ -88,6 +91,24 @@ class UsualChange:
             needed_s=NEEDED_DAYS * 86_400 + CELL_S,
             have_s=min(len(state.cells) * CELL_S, NEEDED_DAYS * 86_400),
         )
+
+
+def calm_minutes(cells: FloatColumn) -> int:
+    """A day's cells → the minutes a level is best measured over, by what would have erred least ten minutes ahead.
+
+    3 (one cell stands for it here), 10, 30 or 60; a longer one has to be better by ``CALMER_RATIO``.
+    """
+    known = cells[~np.isnan(cells)]
+    best, least = 3, np.inf
+    total = np.concatenate(((0.0,), np.cumsum(known)))
+    for width, minutes in ((1, 3), (2, 10), (6, 30), (12, 60)):
+        said = (total[width:-2] - total[: -width - 2]) / width
+        if len(said) < 2 * HOUR_CELLS:
+            break
+        error = float(np.abs(known[width + 1 :] - said).sum()) / len(said)
+        if error < CALMER_RATIO * least:
+            best, least = minutes, error
+    return best
 
 
 def _alike(rules: DayRules, now_s: int, reach_s: int, rows: FloatColumn) -> BoolColumn:

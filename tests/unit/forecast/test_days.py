@@ -47,8 +47,9 @@ def test_a_day_with_a_declared_event_is_left_out_also_where_its_level_was_measur
     )  # fmt: skip
     rules = DayRules.of(Calendar(events=(event,)))
     alike = resembling(rules, at_s("2026-03-16T11:30"), HOUR_S, 4)
-    assert days_ago(alike.usable) == [3, 4]  # the path of two days ago runs into it, yesterday's last day holds it
-    assert days_ago(resembling(rules, at_s("2026-03-16T13:00"), HOUR_S, 4).usable) == [1, 3, 4]
+    assert days_ago(alike.usable) == [1, 3, 4]  # the path of two days ago runs into it
+    assert days_ago(resembling(rules, at_s("2026-03-16T14:30"), HOUR_S, 4).usable) == [1, 3, 4]  # its level does
+    assert days_ago(resembling(rules, at_s("2026-03-16T15:00"), HOUR_S, 4).usable) == [1, 2, 3, 4]
 
 
 def test_the_day_is_the_one_of_the_zone() -> None:

@@ -12,9 +12,9 @@ from leadtime.training.demand_classical.arma import ArimaTrainee
 from leadtime.training.demand_classical.choice import Grid
 
 DAY_MIN = 1440
-# (level minutes, smooth cells, doubt): from series of which each minute can be believed to series of single requests
+# (level minutes, smooth cells, doubt); levels that follow the noise of the last day (0) come first: they bear drift
 USUAL_CHANGE = (
-    (3, 1, 1.0), (1, 1, 1.0), (3, 3, 1.0), (3, 7, 4.0), (3, 3, 30.0), (10, 3, 1.0), (10, 7, 4.0), (30, 3, 1.0),
+    (0, 1, 1.0), (0, 3, 4.0), (0, 7, 30.0), (0, 13, 4.0), (3, 1, 1.0), (1, 1, 1.0), (3, 7, 4.0), (10, 7, 4.0),
     (30, 7, 4.0), (60, 13, 4.0),
 )  # fmt: skip
 THETA = tuple(product((0.2, 0.4, 0.8), (30, 90, 240), (1.3, 2.0)))  # smoothing, minutes of the line, θ
