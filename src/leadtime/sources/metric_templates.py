@@ -90,16 +90,20 @@ class Template:
         """The labels it needs on them."""
         return (self.namespace, self.workload)
 
-    def query(self, *, range_s: int = 60, namespaces: Sequence[str] = (), kind: str = "Deployment") -> CheckedQuery:
+    def query(
+        self, *, range_s: int = 60, namespaces: Sequence[str] = (), kind: str = "Deployment", only: str = ""
+    ) -> CheckedQuery:
         """The query for all workloads of ``kind`` in ``namespaces`` (none named: all), over (t - range_s, t].
+
+        ``only``: further matchers, as ``cluster="a"`` where a server holds several clusters (else they are summed).
 
         Raises BadQuery only for a template that is wrong.
         """
-        text = self._combined(f"{{{self._of(namespaces)}}}[{range_s}s]", kind)
+        text = self._combined(f"{{{self._of(namespaces, only)}}}[{range_s}s]", kind)
         return check_query(text, of=f"template {self.name}")
 
     def resets_query(
-        self, *, range_s: int = 60, namespaces: Sequence[str] = (), kind: str = "Deployment"
+        self, *, range_s: int = 60, namespaces: Sequence[str] = (), kind: str = "Deployment", only: str = ""
     ) -> CheckedQuery | None:
         """How often a counter began anew by workload; None where nothing counts.
 
@@ -107,12 +111,12 @@ class Template:
         """
         if self.kind is not Kind.COUNTER:
             return None
-        each = f"resets({self.metric}{{{self._of(namespaces)}}}[{2 * range_s}s])"
+        each = f"resets({self.metric}{{{self._of(namespaces, only)}}}[{2 * range_s}s])"
         return check_query(self._by(f"max without ({','.join(COPIES)}) ({each})", kind), of=f"template {self.name}")
 
-    def _of(self, namespaces: Sequence[str]) -> str:
+    def _of(self, namespaces: Sequence[str], only: str) -> str:
         """Matchers: the workload's label must be there."""
-        wanted = [f'{self.workload}!=""', *([self.matchers] if self.matchers else [])]
+        wanted = [f'{self.workload}!=""', *(each for each in (self.matchers, only) if each)]
         if 0 < len(namespaces) <= MOST_NAMESPACES:
             named = "|".join(sorted(name.replace(".", "\\\\.") for name in namespaces))
             wanted.append(f'{self.namespace}=~"{named}"')

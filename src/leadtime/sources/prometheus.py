@@ -163,7 +163,11 @@ class Prometheus:
         if not lines:
             missing = await self._why_none(ask, answer, budget)
             return Read(ask=ask, series=(), missing=missing, findings=answer.findings)
-        findings = [*answer.findings, *(each for line in lines for each in gridded.gap_findings(line, grid))]
+        findings = [
+            *answer.findings,
+            *_repeating(ask.query),
+            *(each for line in lines for each in gridded.gap_findings(line, grid)),
+        ]
         series = tuple(self._series(ask, line, answer) for line in lines)
         return Read(ask=ask, series=series, missing=None, findings=merged(findings))
 
@@ -207,6 +211,7 @@ class Prometheus:
             wrong = f"its answer has {len(rows):,} series, more than {self.options.most_series:,}"
             raise RequestFailed(FailureKind.TOO_MANY_SERIES, wrong)
         findings: list[Finding] = []
+        told: set[tuple[tuple[str, str], ...]] = set()
         first = (piece.start_s - grid.start_s) // grid.step_s
         for row in rows:
             name = gridded.subject(row.metric)
@@ -216,9 +221,13 @@ class Prometheus:
                 continue
             values, noticed = gridded.on_grid(row.values, piece, non_negative=non_negative)
             findings += gridded.told(noticed, name)
-            whole = found.setdefault(tuple(sorted(row.metric.items())), [None] * grid.count)
-            for i, value in enumerate(values, first):
-                whole[i] = value if whole[i] is None else whole[i]
+            key = tuple(sorted(row.metric.items()))
+            if key in told:
+                what = "one series stands twice in one answer; the first is taken"
+                findings.append(Finding(kind=FindingKind.REPEATED_DIFFERENTLY, what=what, subject=name))
+                continue
+            told.add(key)
+            found.setdefault(key, [None] * grid.count)[first : first + piece.count] = values
         return findings
 
     def _halves(self, piece: Grid, failure: RequestFailed) -> list[Grid]:
@@ -256,7 +265,7 @@ class Prometheus:
         return ReadSeries(labels=line.labels, values=series, missing=missing)
 
     def _source(self, name: str) -> str:
-        return f"{name} ({self.options.base})"
+        return f"{name} ({self.options.shown})"
 
     async def _why_none(self, ask: Ask, answer: RangeAnswer, budget: TickBudget) -> Missing:
         """No value at all: the server failed, the series has no samples in the window, or there is no such series."""
@@ -270,6 +279,12 @@ class Prometheus:
             return Missing(source=source, reason=f"no usable value: {first}", since=start)
         window = TimeWindow(start=start, end=from_epoch(answer.grid.end_s))
         return await why_empty(self, ask.query, source, window, budget)
+
+
+def _repeating(query: CheckedQuery) -> list[Finding]:
+    """Said of a query that looks at no range: the server repeats the last sample after a series ended."""
+    what = "a selector without a range: after a series ended its last value may repeat for up to 5 min"
+    return [Finding(kind=FindingKind.REPEATS, what=what)] if query.repeats else []
 
 
 def _piece_failed(piece: Grid, failure: RequestFailed) -> Finding:

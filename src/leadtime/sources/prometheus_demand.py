@@ -58,8 +58,13 @@ class DemandQuery:
         return of
 
 
-def demand_queries(workloads: Mapping[WorkloadRef, Template], *, range_s: int = 60) -> tuple[DemandQuery, ...]:
-    """One query for each template and kind among ``workloads``. ``range_s``: see metric_templates.range_for."""
+def demand_queries(
+    workloads: Mapping[WorkloadRef, Template], *, range_s: int = 60, only: str = ""
+) -> tuple[DemandQuery, ...]:
+    """One query for each template and kind among ``workloads``. ``range_s``: see metric_templates.range_for.
+
+    ``only``: matchers of the one cluster that is meant, where the server holds several.
+    """
     groups: dict[tuple[str, str], list[WorkloadRef]] = {}
     templates = {each.name: each for each in workloads.values()}
     for ref, each in sorted(workloads.items(), key=lambda item: item[0]):
@@ -67,8 +72,8 @@ def demand_queries(workloads: Mapping[WorkloadRef, Template], *, range_s: int = 
     found = []
     for (name, kind), refs in groups.items():
         template, namespaces = templates[name], sorted({ref.namespace for ref in refs})
-        query = template.query(range_s=range_s, namespaces=namespaces, kind=kind)
-        resets = template.resets_query(range_s=range_s, namespaces=namespaces, kind=kind)
+        query = template.query(range_s=range_s, namespaces=namespaces, kind=kind, only=only)
+        resets = template.resets_query(range_s=range_s, namespaces=namespaces, kind=kind, only=only)
         found.append(DemandQuery(query=query, unit=template.unit, workloads=tuple(refs), resets=resets))
     return tuple(found)
 

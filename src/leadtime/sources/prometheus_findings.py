@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from leadtime.domain.errors import DependencyFailed, LeadtimeError, WrongUse
+from leadtime.sources.prometheus_options import without_password
 
 
 class FindingKind(StrEnum):
@@ -36,6 +37,7 @@ class FindingKind(StrEnum):
     CLOCK_SKEW = "clock-skew"  # the server's clock is not ours
     HISTOGRAM = "histogram"  # a native histogram is no number → missing
     COUNTER_RESET = "counter-reset"  # a counter began anew; its rate goes on
+    REPEATS = "repeats"  # a bare selector: its last value is repeated for minutes after the series ended
     INFO = "info"  # a hint of the server; nothing is lacking
 
 
@@ -118,7 +120,7 @@ class RequestFailed(Exception):
 
     def error(self, url: str) -> LeadtimeError:
         """The same for a person, with a cure: DependencyFailed (exit code 3), WrongUse (2) for a refused query."""
-        doing, cure = f"asking {url}", _CURES[self.kind]
+        doing, cure = f"asking {without_password(url)}", _CURES[self.kind]
         match self.kind:
             case FailureKind.UNREACHABLE:
                 return DependencyFailed("prometheus-unreachable", doing, self.wrong, cure)

@@ -4,6 +4,7 @@ Prometheus, Thanos, Mimir and VictoriaMetrics share the API; where they differ i
 lists the differences. Imports nothing heavy, so that a command's options can be built from it.
 """
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -64,3 +65,13 @@ class PrometheusOptions:
     def base(self) -> str:
         """The address without a closing slash."""
         return self.url.rstrip("/")
+
+    @property
+    def shown(self) -> str:
+        """The address as it may stand in a message."""
+        return without_password(self.base)
+
+
+def without_password(url: str) -> str:
+    """``http://user:password@host`` → ``http://host``: addresses stand in messages, reports and ledgers."""
+    return re.sub(r"//[^/@]*@", "//", url)

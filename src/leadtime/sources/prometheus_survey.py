@@ -91,7 +91,7 @@ async def survey(
     ``budget``: with its as_of, clocks are compared; 60 s and no comparison if left out.
     """
     budget = budget or TickBudget(60.0)
-    began, url = server.wire.requests, server.options.base
+    began, url = server.wire.requests, server.options.shown
     standing: tuple[TemplateStanding, ...] = ()
     ahead_s, failure = None, None
     try:

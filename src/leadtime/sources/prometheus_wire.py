@@ -20,7 +20,7 @@ import httpx2
 import msgspec
 
 from leadtime.sources.prometheus_findings import RETRIED, FailureKind, RequestFailed
-from leadtime.sources.prometheus_options import Flavour, OnPartial, PrometheusOptions
+from leadtime.sources.prometheus_options import Flavour, OnPartial, PrometheusOptions, without_password
 from leadtime.sources.promql_check import guarded
 
 SHOWN = 200
@@ -246,7 +246,9 @@ class PrometheusWire:
             wrong = f"the connection ended in the middle ({str(error) or type(error).__name__})"
             raise RequestFailed(FailureKind.CUT, wrong) from None
         except httpx2.InvalidURL as error:
-            raise RequestFailed(FailureKind.NOT_PROMETHEUS, f"{url} is no address ({error})") from None
+            raise RequestFailed(
+                FailureKind.NOT_PROMETHEUS, f"{without_password(url)} is no address ({error})"
+            ) from None
 
     async def _body(self, answer: httpx2.Response) -> bytes:
         """The decompressed body, read no further than the limit."""

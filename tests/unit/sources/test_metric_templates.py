@@ -38,6 +38,10 @@ def test_copies_of_a_scrape_are_one_before_anything_is_summed() -> None:
     assert text.startswith("sum by (namespace,workload,prometheus_replica,replica) (label_replace(max without (job,")
 
 
+def test_one_cluster_of_several_can_be_meant() -> None:
+    assert 'pod!="",cluster="prod"}' in template("http_requests_total").query(only='cluster="prod"').text
+
+
 def test_only_counters_have_resets() -> None:
     assert all((each.resets_query() is not None) == (each.kind is Kind.COUNTER) for each in TEMPLATES)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -286,11 +287,11 @@ def test_a_victoriametrics_is_known_by_its_answers_and_asked_again_as_one() -> N
     assert "nocache" not in forms[-1]
 
 
-def reading(handler: Handler, ask: Ask, as_of: datetime) -> Read:
+def reading(handler: Handler, ask: Ask, as_of: datetime, **more: Any) -> Read:
     """One read."""
 
     async def read() -> Read:
-        async with Prometheus(options(), transport=httpx2.MockTransport(handler)) as server:
+        async with Prometheus(options(**more), transport=httpx2.MockTransport(handler)) as server:
             return await server.read(ask, as_of, TickBudget(20, as_of=as_of))
 
     return asyncio.run(read())
@@ -338,6 +339,29 @@ def test_a_clock_that_is_not_ours_is_told_in_seconds(ahead_s: int, words: str) -
     skews = [each.what for each in read.findings if each.kind is FindingKind.CLOCK_SKEW]
     assert len(skews) == bool(words)
     assert all(words in what for what in skews)
+
+
+def test_a_bare_selector_is_told_of_and_a_series_that_stands_twice_counts_once() -> None:
+    def twice(request: httpx2.Request) -> httpx2.Response:
+        told = ones(request).json()
+        told["data"]["result"] *= 2
+        return httpx2.Response(200, json=told)
+
+    read = reading(twice, replace(minutes(10), query=check_query("up")), NOW)
+    series = read.one()
+    assert isinstance(series, Series)
+    assert series.values == (1.0,) * 10
+    assert {each.kind for each in read.findings} == {FindingKind.REPEATS, FindingKind.REPEATED_DIFFERENTLY}
+
+
+def test_a_password_in_the_address_is_never_shown() -> None:
+    found = asked(absent, url="http://me:secret@there/prefix", attempts=1)
+    error = found.failed[0][1].error("http://me:secret@there/prefix")
+    assert "secret" not in str(error)
+    assert "http://there/prefix" in str(error)
+    missing = reading(absent, minutes(10), NOW, url="http://me:secret@there", attempts=1).one()
+    assert isinstance(missing, Missing)
+    assert missing.source == "avg_over_time(up[1m]) (http://there)"
 
 
 def test_findings_in_the_same_words_are_counted_together() -> None:
