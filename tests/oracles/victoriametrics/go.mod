@@ -1,5 +1,5 @@
 // VictoriaMetrics, single node, built by tests/integration/metric_servers.py. The newest version that Go 1.26 builds:
-// 1.152 and later want Go 1.27 (1.154.1 says so).
+// 1.152 and later want Go 1.27.
 module leadtime.test/oracles/victoriametrics
 
 go 1.26.6
