@@ -70,8 +70,7 @@ def workload(
     reading = observed.reading
     believed = forecast_state if forecast_state is not None else forecast.start()
     if observed.series is not None:
-        ready = state.ready_pods / state.wanted_replicas if state.wanted_replicas > 0 else None
-        believed = forecast.observe(believed, observed.series, policy, beside=Beside(ready_ratio=ready))
+        believed = forecast.observe(believed, observed.series, policy, beside=_beside(state))
     memory = _with_hpa(observed.memory, state, reading, as_of, policy)
     ahead = _outlook(state, reading, believed, lead, memory.hpa.replicas, as_of=as_of, policy=policy)
     memory = _with_needs(memory, reading, ahead, as_of, policy)
@@ -96,6 +95,11 @@ def workload(
         forecast_state=believed,
         path_peak=_peak(ahead.path, lead, as_of),
     )
+
+
+def _beside(state: WorkloadState) -> Beside:
+    """What the snapshot says beside the demand: the ready share of the wanted pods, unknown where none are wanted."""
+    return Beside(ready_ratio=state.ready_pods / state.wanted_replicas if state.wanted_replicas > 0 else None)
 
 
 def _outlook(
