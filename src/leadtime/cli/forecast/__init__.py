@@ -5,10 +5,11 @@ Each file imports typer and option types at the top; the work (numpy and the mod
 
 import typer
 
-from leadtime.cli.forecast import backtest
+from leadtime.cli.forecast import backtest, explain
 
 app = typer.Typer(help="Demand forecasts: judge models on a series, explain a number.", no_args_is_help=True)
 app.command("backtest", epilog=backtest.EXAMPLE)(backtest.backtest)
+app.command("explain", epilog=explain.EXAMPLE)(explain.explain)
 
 
 @app.callback()

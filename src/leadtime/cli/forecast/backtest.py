@@ -33,6 +33,9 @@ _Models = Annotated[str | None, typer.Option(metavar="NAMES", help="Only these, 
 _Budget = Annotated[
     timedelta | None, typer.Option(parser=parse_duration, metavar="DURATION", help="Most time for one fit; 5m.")
 ]
+_LABELS_HELP = "Surges a person marked: CSV with columns start and end."
+_Labels = Annotated[Path | None, typer.Option(metavar="FILE", help=_LABELS_HELP)]
+_LabelColumn = Annotated[str | None, typer.Option(metavar="COL", help="... or a column of FILE, 1 where labelled.")]
 _Seed = Annotated[int, typer.Option(min=0, help="Which draw; equal seeds give equal numbers.")]
 _Out = Annotated[
     Path | None, typer.Option(parser=parse_folder, metavar="DIR", help="Folder for backtest.json and backtest.html.")
@@ -51,6 +54,8 @@ class BacktestRequest:
     capacity_per_pod: float | None
     test_share: float
     models: tuple[str, ...] | None
+    labels: Path | None
+    label_column: str | None
     fit_budget: timedelta
     seed: int
     out: Path | None
@@ -67,6 +72,8 @@ def backtest(
     capacity_per_pod: _Capacity = None,
     test_share: _TestShare = 0.4,
     models: _Models = None,
+    labels: _Labels = None,
+    label_column: _LabelColumn = None,
     fit_budget: _Budget = None,
     time_unit: demand_options.TimeUnit = None,
     start: demand_options.Start = None,
@@ -85,19 +92,22 @@ def backtest(
 
     if capacity_per_pod is not None and not 0 < capacity_per_pod < float("inf"):
         raise typer.BadParameter(f"--capacity-per-pod is {capacity_per_pod:g}, must be above 0 and finite")
+    if labels is not None and label_column is not None:
+        raise typer.BadParameter("--labels and --label-column exclude each other")
     options = demand_options.file_options(
         time_column=time_column, value_column=value_column, time_unit=time_unit, start=start, time_zone=time_zone,
         group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit, where=where,
     )  # fmt: skip
     asked = BacktestRequest(
         path=file, file=options, horizon=horizon or TEN_MINUTES, lead=lead or FORTY_MINUTES,
-        capacity_per_pod=capacity_per_pod, test_share=test_share, models=_names(models),
+        capacity_per_pod=capacity_per_pod, test_share=test_share, models=model_names(models), labels=labels,
+        label_column=label_column,
         fit_budget=fit_budget or timedelta(minutes=5), seed=seed, out=out, json=json,
     )  # fmt: skip
     backtest_run.run(asked)
 
 
-def _names(models: str | None) -> tuple[str, ...] | None:
+def model_names(models: str | None) -> tuple[str, ...] | None:
     """The names between commas; None for none asked."""
     if models is None:
         return None

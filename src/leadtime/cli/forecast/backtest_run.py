@@ -1,6 +1,7 @@
 """What ``leadtime forecast backtest`` does: demand file → backtest → table, JSON, and two files in ``--out``."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import typer
@@ -13,7 +14,9 @@ from leadtime.cli.borg.progress import shown
 from leadtime.cli.forecast.backtest import BacktestRequest
 from leadtime.cli.output import OutputFolder
 from leadtime.policy.schema import Policy
-from leadtime.sources.demand_file import read_demand
+from leadtime.scorecard.surge_episodes import Episode
+from leadtime.sources.demand_file import ValueUnit, read_demand
+from leadtime.training.backtest import labels
 from leadtime.training.backtest.field import field
 from leadtime.training.backtest.plan import BacktestOptions
 from leadtime.training.backtest.report import encode, to_json
@@ -52,7 +55,17 @@ def _judge(asked: BacktestRequest, out: Console) -> Backtest:
         fit_budget_s=asked.fit_budget.total_seconds(),
     )  # fmt: skip
     with shown(out) as progress:
-        return backtest(series, field(policy.forecast), options, progress)
+        return backtest(series, field(policy.forecast), options, progress, _labels(asked))
+
+
+def _labels(asked: BacktestRequest) -> tuple[Episode, ...] | None:
+    """The surges somebody marked; None: the definition counts."""
+    if asked.labels is not None:
+        return labels.from_csv(asked.labels)
+    if asked.label_column is None:
+        return None
+    marked = read_demand(asked.path, replace(asked.file, value_column=asked.label_column, value_unit=ValueUnit.RPS))
+    return labels.from_series(from_file(marked, asked.label_column))
 
 
 def _show(out: Console, fields: dict[str, Any]) -> None:

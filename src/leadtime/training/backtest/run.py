@@ -16,6 +16,7 @@ from leadtime.forecast import selection
 from leadtime.forecast.conformal import Bounds, calibrated
 from leadtime.forecast.model import MINUTE_S, DemandModel, FloatColumn, TooShort
 from leadtime.forecast.selection import Chosen, Contestant
+from leadtime.scorecard.surge_episodes import Episode
 from leadtime.training.backtest import score as scores
 from leadtime.training.backtest.cost import Cost, at_pod_hours, cost
 from leadtime.training.backtest.plan import BacktestOptions, Plan, plan
@@ -81,9 +82,15 @@ class _Fitted:
 
 
 def backtest(
-    series: BacktestSeries, field: Sequence[Trainee], options: BacktestOptions, progress: Progress
+    series: BacktestSeries,
+    field: Sequence[Trainee],
+    options: BacktestOptions,
+    progress: Progress,
+    labels: tuple[Episode, ...] | None = None,
 ) -> Backtest:
     """Fit, choose, fit again, judge. ``field`` simplest first, the two naive models among them.
+
+    ``labels``: surges a person marked, which then are the truth the detector is judged by.
 
     Raises WrongUse when the series or the options do not allow a judgement. Equal input gives an equal result, except
     for seconds.
@@ -103,7 +110,7 @@ def backtest(
     lines = _scores([*spoken, served], judged, at_lead.truth, scored, laid)
     return Backtest(
         series=series, options=options, plan=laid, sticks=sticks, test=test, naive=scores.naive_of(sticks, test),
-        spoken=spoken, scores=lines[:-1], chosen=chosen, surges=judge_surges(series),
+        spoken=spoken, scores=lines[:-1], chosen=chosen, surges=judge_surges(series, labels),
         served=Served(spoken=served, score=lines[-1], stepped_down_ratio=_stepped_down(served, test)),
     )  # fmt: skip
 
