@@ -8,9 +8,20 @@ from pathlib import Path
 import pytest
 
 from leadtime.cli import entry
+from leadtime.domain.evidence import Explanation
+from leadtime.domain.lead_time import LeadTime
+from leadtime.domain.reasons import Reason
+from leadtime.domain.refs import WorkloadRef
+from leadtime.domain.snapshot import ClusterSnapshot
+from leadtime.domain.tick import Tick, WorkloadAssessment
 from leadtime.domain.time_window import rfc3339
+from leadtime.ledger.records import LedgerMeta
+from leadtime.ledger.sqlite import SqliteLedger
 
 BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
+META = LedgerMeta(
+    kind="run", scenario="live", seed=0, policy_hash="0" * 16, workloads=("serving/chat", "serving/batch")
+)
 COLUMNS = ["--time-column", "at", "--value-column", "rps"]
 
 
@@ -98,3 +109,58 @@ def test_without_a_lead_it_says_how_to_give_one(half_day: Path, capsys: pytest.C
     lead = next(check for check in one["checks"] if check["check"] == "lead")
     assert (lead["fit"], lead["number"]) == ("not known", None)
     assert "--lead 40m" in lead["sentence"]
+
+
+def test_the_lead_comes_from_the_ledger_s_newest_tick(
+    half_day: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``chat.csv`` is the workload chat; another's longer lead is not taken."""
+    path = tmp_path / "ticks.sqlite"
+    with SqliteLedger.create(path, META) as ledger:
+        ledger.append(tick(lead("chat", total_s=1800.0), lead("batch", total_s=3600.0)))
+    entry.run(["doctor", "--demand", str(half_day), *COLUMNS, "--ledger", str(path), "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    (one,) = answer["workloads"]
+    assert (one["lead"]["total_s"], one["lead"]["pod_s"]) == (1800.0, 300.0)
+    assert one["lead"]["told_by"] == "learned of serving/chat on h100: 7 episodes"
+    found = next(each for each in answer["connections"] if each["what"] == "ledger ticks.sqlite")
+    assert (found["ok"], found["sentence"]) == (True, "2 lead times learned")
+
+
+def test_a_stated_lead_goes_before_a_learned_one_and_others_leads_before_none(
+    half_day: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "ticks.sqlite"
+    with SqliteLedger.create(path, META) as ledger:
+        ledger.append(tick(lead("batch", total_s=3600.0), lead("web", total_s=60.0)))
+    asked = ["doctor", "--demand", str(half_day), *COLUMNS, "--ledger", str(path), "--json"]
+    entry.run(asked)
+    assert json.loads(capsys.readouterr().out)["workloads"][0]["lead"]["total_s"] == 3600.0
+    entry.run([*asked, "--lead", "10m"])
+    assert json.loads(capsys.readouterr().out)["workloads"][0]["lead"]["told_by"] == "as stated"
+
+
+def lead(name: str, total_s: float) -> LeadTime:
+    """What was learned of one workload."""
+    return LeadTime(
+        workload=WorkloadRef(namespace="serving", name=name), pool="h100", node_p50_s=600.0, node_p90_s=900.0,
+        pod_p50_s=200.0, pod_p90_s=300.0, total_p90_s=total_s, stages=(), learned_from="7 episodes",
+    )  # fmt: skip
+
+
+def tick(*leads: LeadTime) -> Tick:
+    """A tick that believed in ``leads``."""
+    standing = Explanation(reason=Reason.HISTORY_TOO_SHORT, sentence="too short")
+    assessments = tuple(
+        WorkloadAssessment(
+            ref=one.workload, demand=1.0, forecasts=(), path_step_s=300, path_expected=(), path_lower=(), path_upper=(),
+            model="last_value", may_act=False, standing=standing, surge=None, lead=one, needed_pods_at_pod_lead=1,
+            needed_pods_at_node_lead=1, hpa_would_want=1,
+        )
+        for one in leads
+    )  # fmt: skip
+    snapshot = ClusterSnapshot(as_of=BEGIN, workloads=(), pools=(), queues=(), missing=())
+    return Tick(
+        as_of=BEGIN, recorded_at=BEGIN, policy_hash="0" * 16, snapshot=snapshot, assessments=assessments,
+        queue_health=(), evidence=(), proposals=(), verdicts=(), decisions=(), outcomes=(),
+    )  # fmt: skip
