@@ -7,6 +7,7 @@ from leadtime.forecast.days import DayRules
 from leadtime.forecast.entrants import entrants
 from leadtime.policy.schema import ForecastPolicy
 from leadtime.training.backtest.trainee import Ready, Trainee
+from leadtime.training.demand.trainee import LagTreesTrainee
 from leadtime.training.demand_classical import classical
 
 
@@ -16,4 +17,5 @@ def field(policy: ForecastPolicy) -> tuple[Trainee, ...]:
     return (
         *(Ready(model=model) for model in entrants(policy)),
         *classical(rules, policy.max_history_days),
+        LagTreesTrainee(zone=policy.time_zone),
     )

@@ -15,6 +15,11 @@ NEEDED_S = 86_400  # a model of less than a day has seen neither the night nor t
 MOST_ORIGINS = 12_000
 
 
+def known_s(history: MinuteHistory) -> int:
+    """Seconds of history that are no gaps."""
+    return int((~np.isnan(history.values)).sum()) * MINUTE_S
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagTreesTrainee:
     """A ``backtest.trainee.Trainee``: one workload's history → LagTrees with XGBoost as its reader."""
@@ -28,11 +33,11 @@ class LagTreesTrainee:
         self, history: MinuteHistory, *, seed: int, budget_s: float, progress: Callable[[float], None]
     ) -> LagTrees | TooShort | NotFitted:
         """See Trainee. NotFitted where XGBoost is not installed."""
-        known = int((~np.isnan(history.values)).sum())
-        if known * MINUTE_S < NEEDED_S:
+        have_s = known_s(history)
+        if have_s < NEEDED_S:
             return TooShort(
                 reason=f"{self.name} needs a day of known minutes to be fitted", needed_s=NEEDED_S,
-                have_s=known * MINUTE_S,
+                have_s=have_s,
             )  # fmt: skip
         try:
             from leadtime.training.demand import quantiles
