@@ -90,10 +90,7 @@ def backtest(
     """Judge every model on a demand series, beside naive and ceiling, and pick a champion or none."""
     from leadtime.cli.forecast import backtest_run
 
-    if capacity_per_pod is not None and not 0 < capacity_per_pod < float("inf"):
-        raise typer.BadParameter(f"--capacity-per-pod is {capacity_per_pod:g}, must be above 0 and finite")
-    if labels is not None and label_column is not None:
-        raise typer.BadParameter("--labels and --label-column exclude each other")
+    _refuse_senseless(capacity_per_pod, labels, label_column)
     options = demand_options.file_options(
         time_column=time_column, value_column=value_column, time_unit=time_unit, start=start, time_zone=time_zone,
         group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit, where=where,
@@ -105,6 +102,14 @@ def backtest(
         fit_budget=fit_budget or timedelta(minutes=5), seed=seed, out=out, json=json,
     )  # fmt: skip
     backtest_run.run(asked)
+
+
+def _refuse_senseless(capacity_per_pod: float | None, labels: Path | None, label_column: str | None) -> None:
+    """Raise typer.BadParameter for a pod that serves nothing or all, and for two kinds of labels at once."""
+    if capacity_per_pod is not None and not 0 < capacity_per_pod < float("inf"):
+        raise typer.BadParameter(f"--capacity-per-pod is {capacity_per_pod:g}, must be above 0 and finite")
+    if labels is not None and label_column is not None:
+        raise typer.BadParameter("--labels and --label-column exclude each other")
 
 
 def model_names(models: str | None) -> tuple[str, ...] | None:
