@@ -1,11 +1,12 @@
-"""Peak memory and rate of ``leadtime borg make-dataset`` on generated traces of several sizes.
+"""Peak memory and rate of ``leadtime borg make-dataset``, and of the features, on generated traces of several sizes.
 
-    python benchmarks/bench_borg_memory.py [--rows 20000000 60000000] [--dialect parquet] [--folder DIR] [--json]
+    python benchmarks/bench_borg_memory.py [--rows 20000000 60000000] [--features advanced] [--folder DIR] [--json]
 
-For each size: a trace is generated (in another process, not measured), then the command runs in a fresh process and the
+For each size: a trace is generated (in another process, not measured), then the command runs in a fresh process, with
+``--features`` followed by ``make-forecaster-dataset`` in that profile in another, and the
 resident memory of its whole process tree is read from /proc every 20 ms; the peak of the sum is reported, pages that
-processes share counted in each. Everything the command does is measured: hashing, splitting, joining, writing, gates.
-Needs about 250 bytes of disk a row (60 M rows: 15 GB), which is given back. Linux only.
+processes share counted in each. Everything the commands do is measured: hashing, splitting, joining, writing, gates.
+Needs about 250 bytes of disk a row (60 M rows: 15 GB), twice that with advanced features; given back. Linux only.
 
 Wanted: at most 2 GB, and the same within 20 % at 20 M and 60 M rows.
 """
@@ -67,6 +68,10 @@ def measured(arguments: list[str], environment: dict[str, str]) -> tuple[int, fl
     return peak, time.perf_counter() - begun
 
 
+def told(step: str, rows: int, peak: int, seconds: float) -> dict[str, float]:
+    return {f"{step}_peak_bytes": peak, f"{step}_seconds": seconds, f"{step}_rows_per_s": rows / seconds}
+
+
 def one(rows: int, options: argparse.Namespace) -> dict[str, float]:
     if options.folder is not None:
         Path(options.folder).mkdir(parents=True, exist_ok=True)
@@ -77,11 +82,18 @@ def one(rows: int, options: argparse.Namespace) -> dict[str, float]:
         arguments = ["borg", "make-dataset", "--in", str(folder / "raw"), "--out", str(folder / "windows"),
                      "--executor", options.executor, "--workers", str(options.workers)]  # fmt: skip
         environment = {**os.environ, "POLARS_MAX_THREADS": os.environ.get("POLARS_MAX_THREADS", "2")}
-        peak, seconds = measured(arguments, environment)
+        joined = measured(arguments, environment)
         manifest = json.loads((folder / "windows" / "dataset.json").read_text())
         parts = manifest["partitions"]["c"]
-        return {"rows": manifest["rows"], "partitions": len(parts), "largest_partition": max(p["rows"] for p in parts),
-                "peak_bytes": peak, "seconds": seconds, "rows_per_s": manifest["rows"] / seconds}  # fmt: skip
+        case = {"rows": manifest["rows"], "partitions": len(parts), "largest_partition": max(p["rows"] for p in parts),
+                **told("make_dataset", manifest["rows"], *joined)}  # fmt: skip
+        if options.features is not None:
+            arguments = ["borg", "make-forecaster-dataset", "--in", str(folder / "windows"), "--out",
+                         str(folder / "features"), "--feature-profile", options.features,
+                         *(f"--allow={gate['name']}" for gate in manifest["gates"] if gate["standing"] == "failed"),
+                         "--executor", options.executor, "--workers", str(options.workers)]  # fmt: skip
+            case |= told("features", manifest["rows"], *measured(arguments, environment))
+        return case
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -90,6 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000_000, 60_000_000])
     parser.add_argument("--dialect", default="parquet")
+    parser.add_argument("--features", default=None, choices=["baseline", "advanced"], help="measure this profile too")
     parser.add_argument("--executor", default="local", choices=["local", "processes"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=None, help="where the traces are written; the temporary folder")
@@ -99,13 +112,14 @@ def main() -> None:
     if options.json:
         print(json.dumps(found))
         return
-    for case in found:
-        print(f"{case['rows']:>12,} rows, {case['partitions']} partitions: peak {case['peak_bytes'] / 1e9:.2f} GB, "
-              f"{case['seconds']:.0f} s, {case['rows_per_s'] / 1e6:.3f} M rows/s")  # fmt: skip
-    peaks = [case["peak_bytes"] for case in found]
-    within = max(peaks) / min(peaks)
-    print(f"highest peak {max(peaks) / 1e9:.2f} GB (at most {LIMIT_BYTES / 1e9:.0f} wanted); "
-          f"largest over smallest {within:.2f} (at most {SPREAD} wanted)")  # fmt: skip
+    for step in ("make_dataset", *(["features"] if options.features else [])):
+        for case in found:
+            print(f"{step}, {case['rows']:>12,} rows, {case['partitions']} partitions: peak "
+                  f"{case[f'{step}_peak_bytes'] / 1e9:.2f} GB, {case[f'{step}_seconds']:.0f} s, "
+                  f"{case[f'{step}_rows_per_s'] / 1e6:.3f} M rows/s")  # fmt: skip
+        peaks = [case[f"{step}_peak_bytes"] for case in found]
+        print(f"{step}: highest peak {max(peaks) / 1e9:.2f} GB (at most {LIMIT_BYTES / 1e9:.0f} wanted); "
+              f"largest over smallest {max(peaks) / min(peaks):.2f} (at most {SPREAD} wanted)")  # fmt: skip
 
 
 if __name__ == "__main__":
