@@ -217,7 +217,7 @@ def _sampling(seen: Observed) -> FitFinding:
     lead_s = None if seen.lead is None else seen.lead.total_s
     limit = COARSE_S if lead_s is None else max(60.0, min(COARSE_S, lead_s))
     fits = seen.step_s <= limit
-    text = f"one value every {seen.step_s} s; {'' if fits else 'coarser than '}{limit:.0f} s is the most that is of use"
+    text = f"one value every {seen.step_s} s; {limit:.0f} s apart is the most that is of use"
     return FitFinding(
         check="sampling", fit=Fit.FITS if fits else Fit.NOT_YET, number=float(seen.step_s), limit=limit, unit="s",
         sentence=text,
@@ -228,7 +228,7 @@ def _gaps(seen: Observed) -> FitFinding:
     fits = seen.gap_ratio <= MOST_GAPS_RATIO
     return FitFinding(
         check="gaps", fit=Fit.FITS if fits else Fit.NOT_YET, number=seen.gap_ratio, limit=MOST_GAPS_RATIO,
-        unit="ratio", sentence=f"{seen.gap_ratio:.1%} of the buckets have no value; at most {MOST_GAPS_RATIO:.0%} do",
+        unit="ratio", sentence=f"{seen.gap_ratio:.1%} of the buckets have no value; at most {MOST_GAPS_RATIO:.0%} may lack",
     )  # fmt: skip
 
 
