@@ -228,7 +228,8 @@ def _gaps(seen: Observed) -> FitFinding:
     fits = seen.gap_ratio <= MOST_GAPS_RATIO
     return FitFinding(
         check="gaps", fit=Fit.FITS if fits else Fit.NOT_YET, number=seen.gap_ratio, limit=MOST_GAPS_RATIO,
-        unit="ratio", sentence=f"{seen.gap_ratio:.1%} of the buckets have no value; at most {MOST_GAPS_RATIO:.0%} may lack",
+        unit="ratio",
+        sentence=f"{seen.gap_ratio:.1%} of the buckets have no value; at most {MOST_GAPS_RATIO:.0%} may lack",
     )  # fmt: skip
 
 
