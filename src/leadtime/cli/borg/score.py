@@ -8,6 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from leadtime.sources.risk_model import OnnxRiskModel
+    from leadtime.training.score import Scored
 
 EXAMPLE = (
     "\b\nExamples:\n  leadtime borg score models/advanced/may features --out scores.parquet\n"
@@ -67,10 +68,14 @@ def score(
         markup=False, soft_wrap=True,
     )  # fmt: skip
     if json:
-        import json as to_text
+        _print(model.name, scored, target)
 
-        said = {"model": model.name, "rows": scored.rows, "highest": scored.highest, "base_rate": scored.base_rate}
-        typer.echo(to_text.dumps({**said, "out": str(target)}, indent=2))
+
+def _print(name: str, scored: "Scored", target: Path) -> None:
+    import json
+
+    said = {"model": name, "rows": scored.rows, "highest": scored.highest, "base_rate": scored.base_rate}
+    typer.echo(json.dumps({**said, "out": str(target)}, indent=2))
 
 
 def _target(model: "OnnxRiskModel", stream: bool) -> Path:
