@@ -18,10 +18,12 @@ from leadtime.forecast.model import FloatColumn
 from leadtime.forecast.recent import KEPT_MINUTES
 
 Matrix = npt.NDArray[np.float32]
+BoolColumn = npt.NDArray[np.bool_]
 FLOOR_RATIO = 0.02  # of the usual demand, added to both sides of a ratio: at night 3 requests against 1 are no tripling
 NOTHING = 1e-300  # keeps the logarithm finite where there never was any demand
 MOST_LOG = 3.0  # a ratio beyond e³ = 20 says no more than 20
 MOST_SAID_LOG = 1.5  # trees know nothing beyond what they saw: 4.5 times the level is the most they may say
+BETTER_RATIO = 0.01  # the simpler of the two naive forecasts, last value, stays unless the other hits a point more
 SPANS_MIN = (3, 10, 15, 30, 60)
 SINGLE_LAGS = tuple(range(10))
 MEAN_LAGS = (12, 15, 20, 25, 30, 40, 50)  # each the mean of three minutes
@@ -42,12 +44,14 @@ FEATURES = (
 class Relative:
     """Rows made relative to their level. ``anchor``: the level, ``floor``: FLOOR_RATIO of the usual demand, both (n,).
 
+    ``counts`` (n,): True where all of the last hour were whole numbers.
     ``lags`` (n, KEPT_MINUTES): newest first. ``season`` (n, len(SEASON), knots): ``course``: what earlier days did
     between their last hour and each knot, on top of today's last hour; ``change``: the same from their last 5 minutes.
     """
 
     anchor: FloatColumn
     floor: FloatColumn
+    counts: BoolColumn
     at_min: FloatColumn
     now: FloatColumn
     lags: FloatColumn
@@ -68,7 +72,7 @@ def relative(rows: FloatColumn) -> Relative:
     fact = dict(zip(FACTS, rows[:, :FIRST_MINUTE].T, strict=True))
     minutes = rows[:, FIRST_MINUTE:FIRST_DAY]
     mean5 = _newest_mean(minutes, fact["last"])
-    is_mean = fact["hits_mean"] > fact["hits_last"]
+    is_mean = fact["hits_mean"] > fact["hits_last"] + BETTER_RATIO
     anchor = np.where(is_mean, mean5, fact["last"])
     floor = FLOOR_RATIO * fact["usual"] + NOTHING
     base = np.log(anchor + floor)[:, None]
@@ -84,7 +88,8 @@ def relative(rows: FloatColumn) -> Relative:
     ))  # fmt: skip
     hour = ratios[:, 2 + SPANS_MIN.index(60)]
     return Relative(
-        anchor=anchor, floor=floor, at_min=fact["at_min"], now=now,
+        anchor=anchor, floor=floor, counts=(np.isnan(minutes) | (minutes == np.rint(minutes))).all(axis=1),
+        at_min=fact["at_min"], now=now,
         lags=_clipped(np.log(minutes[:, ::-1] + floor[:, None]) - base),
         season=_season(rows[:, FIRST_DAY:], hour, floor),
     )  # fmt: skip
@@ -111,10 +116,14 @@ def features(rows: Relative, ahead_min: Sequence[int]) -> Matrix:
 
 
 def demand(rows: Relative, said: FloatColumn) -> FloatColumn:
-    """Logarithms (n, …) above each row's level → demand (n, …), not below 0; 0 gives the level itself, bit for bit."""
+    """Logarithms (n, …) above each row's level → demand (n, …), not below 0; 0 gives the level itself, bit for bit.
+
+    Quantiles of counts are whole numbers, and so is the answer: of two or three a minute, two and a half never come.
+    """
     shape = (-1,) + (1,) * (said.ndim - 1)
     anchor, floor = rows.anchor.reshape(shape), rows.floor.reshape(shape)
     moved = (anchor + floor) * np.exp(np.clip(said, -MOST_SAID_LOG, MOST_SAID_LOG)) - floor
+    moved = np.where(rows.counts.reshape(shape), np.rint(moved), moved)
     return np.maximum(0.0, np.where((said == 0.0) | (floor <= NOTHING), anchor, moved))
 
 

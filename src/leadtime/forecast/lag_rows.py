@@ -47,32 +47,34 @@ def row(state: Lags, zone: str) -> FloatColumn | None:
         last, state.usual, _local_minute(zone, state.next_s), state.hits_last, state.hits_mean, state.step, state.wave,
     )  # fmt: skip
     made[FIRST_MINUTE:FIRST_DAY] = state.recent.minutes
-    total, count = _sums(state)
-    made[FIRST_MINUTE - len(SPANS_MIN) : FIRST_MINUTE] = _means(total, count, np.array(SPANS_MIN) * -1, 0)
-    now = len(total) - 1
+    opened = np.array(state.open, dtype=np.float64)
+    lately = np.concatenate((state.minutes[-SPANS_MIN[-1] :].astype(np.float64), opened))[None, :]
+    ends = np.full(len(SPANS_MIN), lately.shape[1])
+    made[FIRST_MINUTE - len(SPANS_MIN) : FIRST_MINUTE] = _means(lately, ends - np.array(SPANS_MIN), ends)[0]
+    now = len(state.minutes) + len(state.open)
     if days := min((now + REACH_MIN) // DAY_MIN, KEPT_DAYS):
-        starts = _day_starts(zone, state.next_s // 3600, days)[:, None]
-        made[FIRST_DAY : FIRST_DAY + days * DAY_COLUMNS] = _means(total, count, starts + FIRSTS, starts + LASTS).ravel()
+        index = now + _day_starts(zone, state.next_s // 3600, days)[:, None] + np.arange(-KEPT_MINUTES, REACH_MIN)
+        around = np.where(index >= 0, state.minutes[np.maximum(index, 0)], np.nan).astype(np.float64)
+        means = _means(around, FIRSTS + KEPT_MINUTES, LASTS + KEPT_MINUTES)
+        made[FIRST_DAY : FIRST_DAY + days * DAY_COLUMNS] = means.ravel()
     return made
 
 
-def _sums(state: Lags) -> tuple[FloatColumn, IntColumn]:
-    """Sums of the known minutes before each, oldest first, and how many they are; one entry more than minutes."""
-    minutes = np.concatenate((state.minutes, np.array(state.open, dtype=np.float64)))
+def _means(minutes: FloatColumn, first: IntColumn, last: IntColumn) -> FloatColumn:
+    """(rows, m) → (rows, n) means over the columns [first, last), NaN where fewer than half of them are known.
+
+    Columns before the first are unknown.
+    """
     known = ~np.isnan(minutes)
-    total, count = np.zeros(len(minutes) + 1), np.zeros(len(minutes) + 1, dtype=np.int64)
-    np.cumsum(np.where(known, minutes, 0.0), out=total[1:])
-    np.cumsum(known, out=count[1:])
-    return total, count
-
-
-def _means(total: FloatColumn, count: IntColumn, first: IntColumn, last: IntColumn | int) -> FloatColumn:
-    """Means over [now + first, now + last) minutes; NaN where fewer than half of them are known."""
-    now = len(total) - 1
-    low, high = np.clip(now + first, 0, now), np.clip(now + last, 0, now)
-    known = count[high] - count[low]
-    wanted = last - first
-    return np.where(2 * known >= wanted, np.maximum(total[high] - total[low], 0.0) / np.maximum(known, 1), np.nan)
+    shape = (len(minutes), minutes.shape[1] + 1)
+    total, count = np.zeros(shape), np.zeros(shape, dtype=np.int64)
+    np.cumsum(np.where(known, minutes, 0.0), axis=1, out=total[:, 1:])
+    np.cumsum(known, axis=1, out=count[:, 1:])
+    low = np.maximum(first, 0)
+    found = count[:, last] - count[:, low]
+    # sums of a spike of 1e12 and of what follows it may differ by a hair below 0
+    mean = np.maximum(total[:, last] - total[:, low], 0.0) / np.maximum(found, 1)
+    return np.where(2 * found >= last - first, mean, np.nan)
 
 
 @lru_cache(maxsize=4096)

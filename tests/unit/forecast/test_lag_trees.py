@@ -55,7 +55,7 @@ def test_a_reader_that_says_nothing_leaves_a_naive_forecast(values: list[float |
     model = LagTrees(reader=Nothing())
     state = fed(model, values)
     band = model.predict(state, 20)
-    naive = (LastValue(), Mean5Min())[state.hits_mean > state.hits_last].predict(state.recent, 20)
+    naive = (LastValue(), Mean5Min())[state.hits_mean > state.hits_last + 0.01].predict(state.recent, 20)
     assert isinstance(band, Band)
     assert isinstance(naive, Band)
     assert np.array_equal(band.expected, naive.expected)
@@ -170,3 +170,12 @@ def test_the_state_of_four_weeks_is_small() -> None:
     for minute in range(30 * DAY_MIN):
         state = lag_memory.add(state, START_S + 60 * minute, 1.0 + minute % 7)
     assert len(pickle.dumps(state)) < 90_000
+
+
+def test_counts_are_forecast_as_whole_numbers() -> None:
+    counts = [float(v) for v in np.random.default_rng(5).poisson(2.5, DAY_MIN + 60)]
+    whole, fractions = fed(MODEL, counts), fed(MODEL, [v + 0.25 for v in counts])
+    for state, expected in ((whole, True), (fractions, False)):
+        band = MODEL.predict(state, 30)
+        assert isinstance(band, Band)
+        assert bool((band.upper == np.rint(band.upper)).all()) is expected
