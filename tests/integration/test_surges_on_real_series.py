@@ -42,7 +42,7 @@ def test_nine_of_ten_surges_of_the_world_cup_are_caught(data_dir: Path) -> None:
     found = scored(data_dir / "web-requests/worldcup98_minute.csv")
     assert (found.caught, found.total) == (14, 15)  # the one missed is a single minute of ten times the level
     assert found.false_alarms_per_day is not None
-    assert found.false_alarms_per_day < 1.7  # nearly all below the median of the whole series, which comes later
+    assert found.false_alarms_per_day < 2.0  # nearly all below the median of the whole series, which comes later
 
 
 def test_every_twitter_burst_is_alarmed_within_one_tick_of_its_start(data_dir: Path) -> None:

@@ -22,6 +22,7 @@ DAY_MIN = 1440
 # The median is tracked by steps of a thousandth: it moves by a tenth in about two hours, by half within a night, and
 # an hour of surge does not move it. Chosen on the first 60 % of the series; 0.0005 to 0.002 catch the same episodes.
 MEDIAN_GAIN = 0.001
+USUAL_RATIO = 0.9  # a day is not the whole series: a surge at night may pass the one and not the other
 SETTLE_RISE_MIN = 60  # an hour of minutes tells what is usual; the noise of forecasts takes longer (policy)
 SETTLE_PATH_MIN = 2 * DAY_MIN  # a course of the day must have been seen twice
 AHEAD_MIN = 25  # with the path's cells of five minutes that is a warning at most 30 min before
@@ -96,8 +97,8 @@ class AlarmState:
 
     @property
     def usual(self) -> float:
-        """Demand below this is never alarmed: the last day's mean, or the tracked median where that is higher."""
-        return max(self.mean, self.median)
+        """Demand below this is never alarmed: nine tenths of the day's mean, or of the tracked median if higher."""
+        return USUAL_RATIO * max(self.mean, self.median)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
