@@ -17,7 +17,10 @@ LEAST_CHOICE_ORIGINS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestOptions:
-    """What the user asked for. ``per_pod`` None: a hundredth of the peak. ``models`` None: all of the field."""
+    """What the user asked for. ``per_pod`` None: a hundredth of the peak. ``models`` None: all of the field.
+
+    ``stride``: models are asked at every so-manieth origin, for a quick look.
+    """
 
     horizon_s: int = 600
     lead_s: int = 2400
@@ -28,6 +31,7 @@ class BacktestOptions:
     models: tuple[str, ...] | None = None
     seed: int = 0
     fit_budget_s: float = 300.0
+    stride: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A series and a field of models → a judged backtest: fit, choose on the first part, fit again, judge on the rest.
+"""A series and a field of models → what they said (``hear``) → a judged backtest (``judge``); ``backtest`` is both.
 
 Models are fitted on the first 60 % of the first part and compared on what is left of it; the champion is fixed there.
 Then they are fitted on all of the first part, and the test is opened once. Bounds are calibrated by the misses of both
@@ -30,6 +30,19 @@ from leadtime.training.progress import Progress
 
 NAIVE = ("last_value", "mean_5min")
 EXPECTED = 1  # row of Said.values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Heard:
+    """What one model expected at every origin: ``expected[0]`` at the horizon, ``[1]`` at the lead; NaN nothing.
+
+    Origins before the test are answered by the model of the first fit, those of the test by that of the second.
+    """
+
+    name: str
+    expected: FloatColumn
+    fit_s: float
+    refused: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,9 +108,20 @@ def backtest(
     Raises WrongUse when the series or the options do not allow a judgement. Equal input gives an equal result, except
     for seconds.
     """
-    laid = plan(series, options)
     racing = _chosen_field(field, options, series.name)
-    spoken = _speak(series, racing, options, laid, progress)
+    return judge(series, hear(series, racing, options, progress), options, progress, labels)
+
+
+def judge(
+    series: BacktestSeries,
+    heard: Sequence[Heard],
+    options: BacktestOptions,
+    progress: Progress,
+    labels: tuple[Episode, ...] | None = None,
+) -> Backtest:
+    """Calibrate, choose, score: ``backtest`` without the dear part. ``heard`` simplest first, the naive two first."""
+    laid = plan(series, options)
+    spoken = _calibrated(series, heard, options, progress)
     sticks, at_lead = yardsticks(series, options.horizon_s), yardsticks(series, options.lead_s)
     numbers = np.arange(laid.buckets)
     choice = (numbers >= laid.choice_first) & (numbers + max(laid.ahead, laid.lead_ahead) < laid.cut)
@@ -129,17 +153,21 @@ def _chosen_field(field: Sequence[Trainee], options: BacktestOptions, name: str)
     return tuple(one for one in field if one.name in (*NAIVE, *options.models))
 
 
-def _speak(
-    series: BacktestSeries, field: Sequence[Trainee], options: BacktestOptions, laid: Plan, progress: Progress
-) -> tuple[Spoken, ...]:
-    """Fit everybody twice, walk once, calibrate."""
+def hear(
+    series: BacktestSeries, field: Sequence[Trainee], options: BacktestOptions, progress: Progress
+) -> tuple[Heard, ...]:
+    """Fit everybody twice and walk once: in the order of ``field`` what each said. Raises as ``backtest`` does.
+
+    What a model says depends on nobody else, so a field may be heard in parts.
+    """
+    laid = plan(series, options)
     first = [_fit(one, series, laid.fitted, options, progress) for one in field]
     second = [_fit(one, series, laid.cut, options, progress) for one in field]
     asked, places = [], []
     for number, (early, late) in enumerate(zip(first, second, strict=True)):
         for one, origins in ((early, (laid.choice_first, laid.test_first)), (late, (laid.test_first, laid.buckets))):
             if one.model is not None:
-                stride = getattr(one.model, "stride", 1)
+                stride = options.stride * getattr(one.model, "stride", 1)
                 asked.append(Asked(model=one.model, first=origins[0], until=origins[1], stride=stride))
                 places.append(number)
     steps = (options.horizon_s // MINUTE_S - 1, options.lead_s // MINUTE_S - 1)
@@ -152,22 +180,32 @@ def _speak(
         if second[number].model is not None:  # the walk of the second fit comes last and has the last word
             refused[number] = None if answer.answered else answer.refusal
     return tuple(
-        _calibrate(series, second[number], expected[number], refused[number], options) for number in range(len(field))
+        Heard(name=late.name, expected=expected[number], fit_s=late.fit_s, refused=refused[number])
+        for number, late in enumerate(second)
     )
 
 
-def _calibrate(
-    series: BacktestSeries, fitted: _Fitted, expected: FloatColumn, refused: str | None, options: BacktestOptions
-) -> Spoken:
-    """Bounds at the horizon (with quantiles) and at the lead."""
+def _calibrated(
+    series: BacktestSeries, heard: Sequence[Heard], options: BacktestOptions, progress: Progress
+) -> tuple[Spoken, ...]:
+    """Everybody's bounds at the horizon (with quantiles) and at the lead."""
+    found = []
+    for number, one in enumerate(heard):
+        progress("calibrating", number, len(heard), "models")
+        found.append(_calibrate(series, one, options))
+    return tuple(found)
+
+
+def _calibrate(series: BacktestSeries, heard: Heard, options: BacktestOptions) -> Spoken:
     at_horizon, at_lead = yardsticks(series, options.horizon_s), yardsticks(series, options.lead_s)
+    near, far = heard.expected
     return Spoken(
-        name=fitted.name,
-        expected=expected[0],
-        bounds=calibrated(expected[0], at_horizon.truth, series.timing(at_horizon.ahead), options.level_ratio),
-        at_lead=calibrated(expected[1], at_lead.truth, series.timing(at_lead.ahead), options.level_ratio, levels=()),
-        fit_s=fitted.fit_s,
-        refused=refused,
+        name=heard.name,
+        expected=near,
+        bounds=calibrated(near, at_horizon.truth, series.timing(at_horizon.ahead), options.level_ratio),
+        at_lead=calibrated(far, at_lead.truth, series.timing(at_lead.ahead), options.level_ratio, levels=()),
+        fit_s=heard.fit_s,
+        refused=heard.refused,
     )
 
 
