@@ -6,16 +6,18 @@ The order is the order of simplicity: ties go to whoever stands first.
 from leadtime.forecast.days import DayRules
 from leadtime.forecast.entrants import entrants
 from leadtime.policy.schema import ForecastPolicy
+from leadtime.training.backtest.plugins import plugged_in
 from leadtime.training.backtest.trainee import Ready, Trainee
 from leadtime.training.demand.trainee import LagTreesTrainee
 from leadtime.training.demand_classical import classical
 
 
 def field(policy: ForecastPolicy) -> tuple[Trainee, ...]:
-    """The models of the loop, then those that have to be fitted."""
+    """The models of the loop, then those that have to be fitted, then those of installed packages."""
     rules = DayRules(zone=policy.time_zone)
-    return (
+    ours: tuple[Trainee, ...] = (
         *(Ready(model=model) for model in entrants(policy)),
         *classical(rules, policy.max_history_days),
         LagTreesTrainee(zone=policy.time_zone),
     )
+    return (*ours, *plugged_in(policy.time_zone, [one.name for one in ours]))
