@@ -164,7 +164,7 @@ def bears_any_input(model: DemandModel) -> None:
     Nor does a single wild minute make a path that is wilder than it.
     """
     usual = demand(4 * DAY_MIN)
-    wild = {
+    wild: dict[str, Sequence[float | None]] = {
         "zeros": [0.0] * (4 * DAY_MIN),
         "zeros after days of demand": [*usual, *([0.0] * DAY_MIN)],
         "demand after days of zeros": [*([0.0] * (3 * DAY_MIN)), *usual[:300]],

@@ -47,10 +47,11 @@ def plugged_in(zone: str, taken: Iterable[str], found: Iterable[EntryPoint] | No
 
 def _loaded(point: EntryPoint, zone: str) -> Trainee:
     try:
-        trainee: Trainee = point.load()(zone)
-        if not isinstance(trainee.name, str) or not callable(trainee.fit):
+        offered = point.load()(zone)
+        if not isinstance(getattr(offered, "name", None), str) or not callable(getattr(offered, "fit", None)):
             return Broken(name=point.name, reason=f"plug-in {point.value} is no trainee: it lacks name or fit")
     except Exception as error:  # noqa: BLE001 - somebody else's code: whatever it raises is the reason
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return Broken(name=point.name, reason=f"plug-in {point.value} could not be loaded ({said})")
+    trainee: Trainee = offered
     return trainee
