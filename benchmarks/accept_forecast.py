@@ -10,7 +10,7 @@ champion with step-down:
 |---|---|
 | hits | served, and the champion's model, hit no less than the better naive forecast by more than 2 SE |
 | skill | served, where ceiling − naive is 3 points on minutes: skill ≥ 0 − 2 SE |
-| anchor | the same skill ≥ that of a plain LightGBM − 2 SE, on the nine series it was measured on |
+| anchor | the same skill ≥ that of a plain LightGBM − 2 SE, on the series it was measured on |
 | short | served's shortfall at last value's pod-hours is no more than last value's by more than 2 SE |
 | cover | 87 to 93 % of actuals inside the interval stated at 90 % |
 | width | its mean width ≤ that of an interval around last value scaled to the same coverage |

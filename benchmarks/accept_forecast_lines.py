@@ -26,27 +26,35 @@ SHIFTS, AFTER = 5, 200  # level shifts looked at, and the origins after each
 LEVEL_S = 3600  # a level is the mean of an hour
 
 
-def heard(series: BacktestSeries, trainee: Trainee, shelf: Path, options: BacktestOptions, told: Progress) -> Heard:
-    """What one model said of ``series``, from its file below ``shelf`` where an earlier run left it there."""
-    file = shelf / f"{series.name}.{trainee.name}.npz"
-    if file.exists():
-        kept = np.load(file)
-        return Heard(
-            name=trainee.name, expected=kept["expected"], fit_s=float(kept["fit_s"]),
-            refused=str(kept["refused"]) or None,
-        )  # fmt: skip
-    begun = process_time()
-    (found,) = hear(series, (trainee,), options, told)
-    took_s = process_time() - begun
-    shelf.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part.npz")
-    np.savez_compressed(part, expected=found.expected, fit_s=found.fit_s, refused=found.refused or "", cpu_s=took_s)
-    part.replace(file)
-    return found
+def heard(
+    series: BacktestSeries, trainees: Sequence[Trainee], shelf: Path, options: BacktestOptions, told: Progress
+) -> list[Heard]:
+    """What models said of ``series``, from their files below ``shelf``; those without one are asked, in one walk."""
+    files = {one.name: shelf / f"{series.name}.{one.name}.npz" for one in trainees}
+    new = [one for one in trainees if not files[one.name].exists()]
+    if new:
+        begun = process_time()
+        found = hear(series, new, options, told)
+        took_s = (process_time() - begun) / len(new)
+        shelf.mkdir(parents=True, exist_ok=True)
+        for one in found:
+            part = files[one.name].with_suffix(".part")
+            with part.open("wb") as opened:
+                np.savez_compressed(
+                    opened, expected=one.expected, fit_s=one.fit_s, refused=one.refused or "", cpu_s=took_s
+                )
+            part.replace(files[one.name])
+    return [_kept(name, file) for name, file in files.items()]
+
+
+def _kept(name: str, file: Path) -> Heard:
+    kept = np.load(file)
+    refused = str(kept["refused"]) or None
+    return Heard(name=name, expected=kept["expected"], fit_s=float(kept["fit_s"]), refused=refused)
 
 
 def cpu_s(series: BacktestSeries, names: Sequence[str], shelf: Path) -> float:
-    """Seconds of CPU that hearing these models took."""
+    """Seconds of CPU that hearing these models took; of those heard together each has an equal share."""
     return sum(float(np.load(shelf / f"{series.name}.{name}.npz")["cpu_s"]) for name in names)
 
 
@@ -58,7 +66,7 @@ def line_of(
     Raises WrongUse where the series is too short to be judged.
     """
     trainees = field(POLICY.forecast)
-    heards = [heard(series, one, shelf, options, told) for one in trainees]
+    heards = heard(series, trainees, shelf, options, told)
     begun = process_time()
     result = judge(series, heards, options, told)
     judged_s = process_time() - begun
@@ -76,8 +84,7 @@ def line_of(
 def _rivals(result: Backtest, shelf: Path, options: BacktestOptions, told: Progress) -> dict[str, Any]:
     """Each rival's hits less those of what was served, at the origins it answered."""
     served, found = within(result.served.spoken.expected, result.sticks.truth), dict[str, Any]()
-    for trainee in rivals():
-        one = heard(result.series, trainee, shelf, options, told)
+    for one in heard(result.series, rivals(), shelf, options, told):
         hit = np.where(result.test, within(one.expected[0], result.sticks.truth), np.nan)
         both = ~np.isnan(hit) & ~np.isnan(served)
         if not both.any():

@@ -3,7 +3,7 @@
 from typing import Any
 
 ERRORS = 2.0
-ROOM_RATIO = 0.03
+ROOM_RATIO, MINUTE_S = 0.03, 60  # skill is said where the ceiling is so far above naive, on minutes
 COVERED = (0.87, 0.93)
 WIDTH_SLACK = 1.005  # widths are compared as printed
 LEAST_COVERED = 8
@@ -29,10 +29,10 @@ def judged(line: dict[str, Any]) -> dict[str, Any]:
     }
     room = report["ceiling_within_10pct_ratio"] - report["naive_within_10pct_ratio"]
     skill, error = _skill(line)
-    if room >= ROOM_RATIO and report["step_s"] == 60 and skill is not None:
+    if room >= ROOM_RATIO and report["step_s"] == MINUTE_S and skill is not None:
         verdicts["skill"] = skill >= -ERRORS * (error or 0.0)
-    if line["name"] in ANCHOR and skill is not None:
-        verdicts["anchor"] = skill >= ANCHOR[line["name"]] - ERRORS * (error or 0.0)
+        if line["name"] in ANCHOR:
+            verdicts["anchor"] = skill >= ANCHOR[line["name"]] - ERRORS * (error or 0.0)
     if line["more_short"] is not None:
         verdicts["short"] = _not_below(-line["more_short"]["mean"], line["more_short"]["error"])
     if line["last_value_width_ratio"] and served["mean_interval_width_ratio"] is not None:
@@ -41,7 +41,7 @@ def judged(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _skill(line: dict[str, Any]) -> tuple[float | None, float | None]:
-    """Skill of what was served and its standard error; also where the room is small, as the anchor has it there."""
+    """Skill of what was served and its standard error; also where the room is small, to be shown in brackets."""
     report = line["report"]
     above, error = (report["served"][f"hits_above_naive_{key}"] for key in ("ratio", "error"))
     room = report["ceiling_within_10pct_ratio"] - report["naive_within_10pct_ratio"]
@@ -62,7 +62,7 @@ def _between(ratio: float | None) -> bool:
 def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """What must hold for all together, over the lines that are there."""
     told = [one for one in lines if one["verdicts"]]
-    anchored = [one for one in told if one["name"] in ANCHOR and one["skill"] is not None]
+    anchored = [one for one in told if "anchor" in one["verdicts"]]
     skills = [one["skill"] for one in anchored]
     covered = [
         one["name"] for one in told

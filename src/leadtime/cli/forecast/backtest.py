@@ -8,17 +8,20 @@ from typing import Annotated
 import typer
 
 from leadtime.cli import demand_options
+from leadtime.cli.forecast import demand_source
+from leadtime.cli.forecast.demand_source import ServerQuery
 from leadtime.cli.options import parse_duration, parse_folder
 from leadtime.sources.demand_file_options import DemandFileOptions, OnDuplicate, ValueUnit
 
 EXAMPLE = (
     "\b\nExamples:\n  leadtime forecast backtest mongo-01.csv --time-column timestamp \\\n"
     "    --value-column value --horizon 10m --lead 40m --out out\n"
-    "  leadtime forecast backtest rps.csv --time-column t --value-column rps --models ets --json"
+    "  leadtime forecast backtest rps.csv --time-column t --value-column rps --models ets --json\n"
+    "  leadtime forecast backtest --prometheus http://prometheus:9090 \\\n"
+    "    --query 'sum(rate(http_requests_total[2m]))' --lead 40m"
 )
 TEN_MINUTES, FORTY_MINUTES = timedelta(minutes=10), timedelta(minutes=40)
 
-_File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet; at most 200 MB and 5,000,000 rows.")]
 _Horizon = Annotated[
     timedelta | None, typer.Option(parser=parse_duration, metavar="DURATION", help="Judged so far ahead; 10m.")
 ]
@@ -45,10 +48,11 @@ _Json = Annotated[bool, typer.Option("--json", help="Print backtest.json on stdo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestRequest:
-    """The command line as typed values; ``capacity_per_pod`` None: peak/100."""
+    """The command line as typed values; ``capacity_per_pod`` None: peak/100. ``server`` None: ``path`` is read."""
 
-    path: Path
-    file: DemandFileOptions
+    path: Path | None
+    file: DemandFileOptions | None
+    server: ServerQuery | None
     horizon: timedelta
     lead: timedelta
     capacity_per_pod: float | None
@@ -64,9 +68,11 @@ class BacktestRequest:
 
 def backtest(
     *,
-    file: _File,
-    time_column: demand_options.TimeColumn,
-    value_column: demand_options.ValueColumn,
+    file: demand_source.File = None,
+    prometheus: demand_source.Prometheus = None,
+    query: demand_source.Query = None,
+    time_column: demand_source.TimeColumn = None,
+    value_column: demand_source.ValueColumn = None,
     horizon: _Horizon = None,
     lead: _Lead = None,
     capacity_per_pod: _Capacity = None,
@@ -76,7 +82,9 @@ def backtest(
     label_column: _LabelColumn = None,
     fit_budget: _Budget = None,
     time_unit: demand_options.TimeUnit = None,
-    start: demand_options.Start = None,
+    start: demand_source.Start = None,
+    end: demand_source.End = None,
+    token_file: demand_source.TokenFile = None,
     time_zone: demand_options.TimeZone = None,
     group_by: demand_options.GroupBy = None,
     aggregate: demand_options.Aggregate = None,
@@ -91,12 +99,20 @@ def backtest(
     from leadtime.cli.forecast import backtest_run
 
     _refuse_senseless(capacity_per_pod, labels, label_column)
-    options = demand_options.file_options(
-        time_column=time_column, value_column=value_column, time_unit=time_unit, start=start, time_zone=time_zone,
-        group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit, where=where,
+    server = demand_source.server_query(
+        file=file, prometheus=prometheus, query=query, token_file=token_file, start=start, end=end,
+        columns=(time_column, value_column),
     )  # fmt: skip
+    options = None
+    if time_column is not None and value_column is not None:
+        options = demand_options.file_options(
+            time_column=time_column, value_column=value_column, time_unit=time_unit, start=start, time_zone=time_zone,
+            group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit, where=where,
+        )  # fmt: skip
+    elif label_column is not None:
+        raise typer.BadParameter("--label-column is a column of FILE; with --prometheus use --labels")
     asked = BacktestRequest(
-        path=file, file=options, horizon=horizon or TEN_MINUTES, lead=lead or FORTY_MINUTES,
+        path=file, file=options, server=server, horizon=horizon or TEN_MINUTES, lead=lead or FORTY_MINUTES,
         capacity_per_pod=capacity_per_pod, test_share=test_share, models=model_names(models), labels=labels,
         label_column=label_column,
         fit_budget=fit_budget or timedelta(minutes=5), seed=seed, out=out, json=json,

@@ -1,4 +1,4 @@
-"""What ``leadtime forecast backtest`` does: demand file → backtest → table, JSON, and two files in ``--out``."""
+"""What ``leadtime forecast backtest`` does: file or query → backtest → table, JSON, and two files in ``--out``."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -12,6 +12,7 @@ from rich.table import Table
 from leadtime.cli import console
 from leadtime.cli.borg.progress import shown
 from leadtime.cli.forecast.backtest import BacktestRequest
+from leadtime.cli.forecast.demand_source import read_series
 from leadtime.cli.output import OutputFolder
 from leadtime.policy.schema import Policy
 from leadtime.scorecard.surge_episodes import Episode
@@ -47,7 +48,7 @@ def run(asked: BacktestRequest) -> None:
 
 def _judge(asked: BacktestRequest, out: Console) -> Backtest:
     policy = Policy()
-    series = from_file(read_demand(asked.path, asked.file), asked.path.stem)
+    series = read_series(asked.path, asked.file, asked.server)
     options = BacktestOptions(
         horizon_s=int(asked.horizon.total_seconds()), lead_s=int(asked.lead.total_seconds()),
         per_pod=asked.capacity_per_pod, target_ratio=policy.scaling.target_utilisation_ratio,
@@ -62,7 +63,7 @@ def _labels(asked: BacktestRequest) -> tuple[Episode, ...] | None:
     """The surges somebody marked; None: the definition counts."""
     if asked.labels is not None:
         return labels.from_csv(asked.labels)
-    if asked.label_column is None:
+    if asked.label_column is None or asked.path is None or asked.file is None:
         return None
     marked = read_demand(asked.path, replace(asked.file, value_column=asked.label_column, value_unit=ValueUnit.RPS))
     return labels.from_series(from_file(marked, asked.label_column))
