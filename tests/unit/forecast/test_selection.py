@@ -40,14 +40,22 @@ def test_within_the_error_the_simpler_wins() -> None:
     assert choose(fields, NAIVE, AT_S).champion == "simple"
 
 
-def test_fewer_short_minutes_at_equal_cost_win_before_hits() -> None:
+def test_hits_decide_at_the_horizon_and_short_minutes_at_the_lead() -> None:
     chosen = choose(field(one("many hits", 0.75, 0.10), one("seldom short", 0.70, 0.02)), NAIVE, AT_S)
-    assert chosen.champion == "seldom short"
+    assert (chosen.champion, chosen.lead_champion) == ("many hits", "seldom short")
+    assert "at the lead seldom short" in chosen.reason
 
 
-def test_who_hits_less_than_naive_is_out_however_cheap() -> None:
+def test_who_hits_less_than_naive_may_be_the_best_to_size_pods_by() -> None:
     chosen = choose(field(one("cheap", 0.50, 0.0)), NAIVE, AT_S)
-    assert (chosen.champion, chosen.acts) == ("mean_5min", False)
+    assert (chosen.champion, chosen.lead_champion, chosen.acts) == ("mean_5min", "cheap", True)
+
+
+def test_less_than_a_day_tells_nobody_apart() -> None:
+    half = COUNT // 14
+    short = [Contestant(name=c.name, hit=c.hit[:half], short=c.short[:half]) for c in field(one("best", 0.9, 0.0))]
+    chosen = choose(short, NAIVE, AT_S[:half])
+    assert (chosen.champion, chosen.lead_champion, chosen.acts) == ("mean_5min", "mean_5min", False)
 
 
 def test_where_no_model_helps_the_naive_one_is_champion_and_nobody_acts() -> None:

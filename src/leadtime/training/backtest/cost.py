@@ -65,6 +65,13 @@ def cost(upper: FloatColumn, truth: FloatColumn, capacity: Capacity, bucket_min:
     )
 
 
+def bound_loss(upper: FloatColumn, truth: FloatColumn, level_ratio: float) -> FloatColumn:
+    """Pinball loss of each upper bound at the quantile it stands for: what the loop's race is run by; NaN unknown."""
+    tau = (1.0 + level_ratio) / 2.0
+    off = truth - upper
+    return np.maximum(tau * off, (tau - 1.0) * off)
+
+
 def at_pod_hours(
     wanted: float, upper: FloatColumn, truth: FloatColumn, capacity: Capacity, bucket_min: int
 ) -> Cost | None:

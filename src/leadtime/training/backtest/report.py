@@ -29,6 +29,7 @@ def to_json(result: Backtest) -> dict[str, Any]:
         "ceiling_within_10pct_ratio": result.naive.ceiling_within_10pct_ratio,
         "models": {line.name: _line(line) for line in result.scores},
         "champion": result.chosen.champion,
+        "lead_champion": result.chosen.lead_champion,
         "reason": result.chosen.reason,
         "acts": result.chosen.acts,
         "better_naive": result.chosen.better_naive,

@@ -18,7 +18,7 @@ from leadtime.forecast.model import MINUTE_S, DemandModel, FloatColumn, TooShort
 from leadtime.forecast.selection import Chosen, Contestant
 from leadtime.scorecard.surge_episodes import Episode
 from leadtime.training.backtest import score as scores
-from leadtime.training.backtest.cost import Cost, at_pod_hours, cost
+from leadtime.training.backtest.cost import Cost, at_pod_hours, bound_loss, cost
 from leadtime.training.backtest.plan import BacktestOptions, Plan, plan
 from leadtime.training.backtest.score import Judged, ModelScore, Naive
 from leadtime.training.backtest.series import BacktestSeries
@@ -127,10 +127,12 @@ def judge(
     choice = (numbers >= laid.choice_first) & (numbers + max(laid.ahead, laid.lead_ahead) < laid.cut)
     test = (numbers >= laid.test_first) & sticks.scored()
     reference = calibrated(sticks.seasonal, sticks.truth, series.timing(sticks.ahead), options.level_ratio)
-    judged = Judged(series=series, sticks=sticks, origins=test, reference=reference)
+    judged = Judged(
+        series=series, sticks=sticks, origins=test, reference=reference, level_ratio=options.level_ratio
+    )  # fmt: skip
     chosen = _choose(spoken, judged, at_lead.truth, choice & sticks.scored(), laid)
     scored = numbers >= laid.test_first
-    served = _served(spoken, judged, chosen, laid)
+    served = _served(spoken, judged, at_lead.truth, chosen, laid)
     lines = _scores([*spoken, served], judged, at_lead.truth, scored, laid)
     return Backtest(
         series=series, options=options, plan=laid, sticks=sticks, test=test, naive=scores.naive_of(sticks, test),
@@ -251,17 +253,23 @@ def _choose(
     return selection.choose(contestants, NAIVE, judged.times_s())
 
 
-def _served(spoken: Sequence[Spoken], judged: Judged, chosen: Chosen, laid: Plan) -> Spoken:
-    """The champion's words, and the better naive's where the champion has stepped down or says nothing."""
-    by_name = {one.name: one for one in spoken}
+def _served(spoken: Sequence[Spoken], judged: Judged, lead_truth: FloatColumn, chosen: Chosen, laid: Plan) -> Spoken:
+    """The champions' words, and naive ones where a champion has stepped down or says nothing.
+
+    At the horizon it steps down for the better naive by hits; at the lead for last value by the loss of upper bounds.
+    """
+    by_name, times_s = {one.name: one for one in spoken}, judged.times_s()
     champion, naive = by_name[chosen.champion], by_name[chosen.better_naive]
     lost = [1.0 - within(one.expected, judged.sticks.truth) for one in (champion, naive)]
-    serves = selection.serving(lost[0], lost[1], judged.times_s(), laid.ahead) & ~np.isnan(champion.expected)
+    serves = selection.serving(lost[0], lost[1], times_s, laid.ahead) & ~np.isnan(champion.expected)
+    lead, last = by_name[chosen.lead_champion], spoken[0]
+    off = [bound_loss(one.at_lead.upper, lead_truth, judged.level_ratio) for one in (lead, last)]
+    leads = selection.serving(off[0], off[1], times_s, laid.lead_ahead) & ~np.isnan(lead.at_lead.upper)
     return Spoken(
         name="served",
         expected=np.where(serves, champion.expected, naive.expected),
         bounds=_either(serves, champion.bounds, naive.bounds),
-        at_lead=_either(serves, champion.at_lead, naive.at_lead),
+        at_lead=_either(leads, lead.at_lead, last.at_lead),
         fit_s=champion.fit_s,
         refused=None,
         serves=serves,

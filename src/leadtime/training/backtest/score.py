@@ -65,6 +65,7 @@ class Judged:
     sticks: Yardsticks
     origins: BoolColumn
     reference: Bounds  # the seasonal naive forecast, calibrated like every other
+    level_ratio: float
 
     def times_s(self) -> np.ndarray:
         """When each origin is: the end of its bucket."""
