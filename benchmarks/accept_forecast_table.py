@@ -7,6 +7,7 @@ ROOM_RATIO, MINUTE_S = 0.03, 60  # skill is said where the ceiling is so far abo
 COVERED = (0.87, 0.93)
 WIDTH_SLACK = 1.005  # widths are compared as printed
 LEAST_COVERED = 8
+LEAST_ORIGINS = 500  # a share of fewer is not known to three points
 ABOVE_ANCHOR = 0.10
 BAND = (0.32, 0.58)  # published leaders' quantile loss relative to seasonal naive
 ANCHOR = {  # skill of a plain LightGBM on level-relative lags, trained once on the first 60 %
@@ -21,12 +22,15 @@ def judged(line: dict[str, Any]) -> dict[str, Any]:
         return line | {"verdicts": {}}
     report = line["report"]
     served, champion = report["served"], report["models"][report["champion"]]
-    verdicts = {
+    verdicts: dict[str, bool] = {
         "hits": all(
             _not_below(one["hits_above_naive_ratio"], one["hits_above_naive_error"]) for one in (served, champion)
         ),
-        "cover": _between(served["coverage_ratio"]),
     }
+    if served["origins"] >= LEAST_ORIGINS:
+        verdicts["cover"] = _between(served["coverage_ratio"])
+        if line["last_value_width_ratio"] and served["mean_interval_width_ratio"] is not None:
+            verdicts["width"] = served["mean_interval_width_ratio"] <= WIDTH_SLACK * line["last_value_width_ratio"]
     room = report["ceiling_within_10pct_ratio"] - report["naive_within_10pct_ratio"]
     skill, error = _skill(line)
     if room >= ROOM_RATIO and report["step_s"] == MINUTE_S and skill is not None:
@@ -35,8 +39,6 @@ def judged(line: dict[str, Any]) -> dict[str, Any]:
             verdicts["anchor"] = skill >= ANCHOR[line["name"]] - ERRORS * (error or 0.0)
     if line["more_short"] is not None:
         verdicts["short"] = _not_below(-line["more_short"]["mean"], line["more_short"]["error"])
-    if line["last_value_width_ratio"] and served["mean_interval_width_ratio"] is not None:
-        verdicts["width"] = served["mean_interval_width_ratio"] <= WIDTH_SLACK * line["last_value_width_ratio"]
     return line | {"room": room, "skill": skill, "skill_error": error, "verdicts": verdicts}
 
 
@@ -66,7 +68,7 @@ def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
     skills = [one["skill"] for one in anchored]
     covered = [
         one["name"] for one in told
-        if one["verdicts"]["cover"] and _between(one["covered_after_shifts_ratio"])
+        if one["verdicts"].get("cover") and _between(one["covered_after_shifts_ratio"])
     ]  # fmt: skip
     ours = sum(skills) / len(skills) if skills else None
     theirs = sum(ANCHOR[one["name"]] for one in anchored) / len(anchored) if anchored else None
@@ -97,14 +99,14 @@ def _against(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 HEAD = (
-    "series", "champion", "naive", "served", "± SE", "ceiling", "skill", "LightGBM", "short", "last value", "inside",
-    "after shifts", "width", "around last value", "loss ÷ seasonal", "CPU s", "verdict",
+    "series", "champion", "at the lead", "naive", "served", "± SE", "ceiling", "skill", "LightGBM", "short",
+    "last value", "inside", "after shifts", "width", "around last value", "loss ÷ seasonal", "CPU s", "verdict",
 )  # fmt: skip
 
 
 def table(lines: list[dict[str, Any]]) -> str:
     """The lines, then what holds for all together, as Markdown."""
-    said = ["| " + " | ".join(HEAD) + " |", "|---|---|" + "--:|" * (len(HEAD) - 3) + "---|"]
+    said = ["| " + " | ".join(HEAD) + " |", "|---|---|---|" + "--:|" * (len(HEAD) - 4) + "---|"]
     said += ["| " + " | ".join(_cells(one)) + " |" for one in lines]
     whole = summary(lines)
     said += ["", *(f"- {name}: {'holds' if holds else 'MISSED'}" for name, holds in whole["verdicts"].items())]
@@ -128,7 +130,7 @@ def _cells(line: dict[str, Any]) -> tuple[str, ...]:
     anchor = ANCHOR.get(line["name"])
     small = line["room"] < ROOM_RATIO
     return (
-        line["name"], report["champion"] + ("" if report["acts"] else " (does not act)"),
+        line["name"], report["champion"], report["lead_champion"] + ("" if report["acts"] else " (does not act)"),
         _share(report["naive_within_10pct_ratio"]), _share(served["within_10pct_ratio"]),
         _share(served["hits_above_naive_error"]), _share(report["ceiling_within_10pct_ratio"]),
         ("(" if small else "") + _number(line["skill"]) + (")" if small else ""), _number(anchor),

@@ -55,13 +55,8 @@ class SeasonalRatio(_OnDays):
         """See DemandModel."""
         if len(state.cells) < NEEDED_DAYS * CELLS_A_DAY:
             return _too_short(self.name, state)
-        ahead = cells_ahead(steps)
-        laid, day = beside_today(state, ahead, self.max_days, self.zone)
-        scale = near(mean_ratio(laid, HOUR_CELLS), day)
-        ranked = Ranked.of(laid.rows[:, CELLS_A_DAY : CELLS_A_DAY + ahead] * scale[:, None])
-        if ranked.fewest < NEEDED_DAYS:
-            return _too_short(self.name, state)
-        return point(to_minutes(ranked.median(), state, steps))
+        usual = _usual_course(_Closed(state=state), cells_ahead(steps), self.max_days, self.zone)
+        return _too_short(self.name, state) if usual is None else point(to_minutes(usual, state, steps))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,23 +71,53 @@ class UsualEnvelope(_OnDays):
         """See DemandModel."""
         if len(state.cells) < NEEDED_DAYS * CELLS_A_DAY:
             return _too_short(self.name, state)
-        reach = -(-self.tolerance_s // CELL_S)
-        ahead = cells_ahead(steps)
-        laid, day = beside_today(state, ahead, self.max_days, self.zone)
-        scale = near(median_ratio(laid, STEADY_CELLS), day)
-        shape = laid.rows[:, CELLS_A_DAY - reach : CELLS_A_DAY + ahead + reach] * scale[:, None]
-        ranked = Ranked.of(shape[:, reach : reach + ahead])
-        if ranked.fewest < NEEDED_DAYS:
+        found = _usual_bounds(_Closed(state=state), cells_ahead(steps), self)
+        if found is None:
             return _too_short(self.name, state)
-        around = np.lib.stride_tricks.sliding_window_view(shape, 2 * reach + 1, axis=1)
-        upper = Ranked.of(np.fmax.reduce(around, axis=2)).high(self.level_ratio)
-        lower = Ranked.of(-np.fmin.reduce(around, axis=2)).high(self.level_ratio)
         usual = Band(
-            expected=to_minutes(ranked.median(), state, steps),
-            lower=to_minutes(-lower, state, steps),
-            upper=to_minutes(upper, state, steps),
+            expected=to_minutes(found.expected, state, steps),
+            lower=to_minutes(found.lower, state, steps),
+            upper=to_minutes(found.upper, state, steps),
         )
         return held(usual, state.latest, self.tolerance_s / MINUTE_S)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Closed:
+    """The closed cells of a state, as a key: equal for the minutes of one open cell, whose states share the array."""
+
+    state: DayCells
+
+    def __hash__(self) -> int:
+        return id(self.state.cells)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Closed) and other.state.cells is self.state.cells
+
+
+@lru_cache(maxsize=8)
+def _usual_course(closed: _Closed, ahead: int, max_days: int, zone: str) -> FloatColumn | None:
+    """The open cell and those after it as earlier days had them, on today's level; None where days are lacking."""
+    laid, day = beside_today(closed, ahead, max_days, zone)
+    scale = near(mean_ratio(laid, HOUR_CELLS), day)
+    ranked = Ranked.of(laid.rows[:, CELLS_A_DAY : CELLS_A_DAY + ahead] * scale[:, None])
+    return None if ranked.fewest < NEEDED_DAYS else ranked.median()
+
+
+@lru_cache(maxsize=8)
+def _usual_bounds(closed: _Closed, ahead: int, model: UsualEnvelope) -> Band | None:
+    """The same as a band of cells that allows the course to come earlier or later by the model's tolerance."""
+    reach = -(-model.tolerance_s // CELL_S)
+    laid, day = beside_today(closed, ahead, model.max_days, model.zone)
+    scale = near(median_ratio(laid, STEADY_CELLS), day)
+    shape = laid.rows[:, CELLS_A_DAY - reach : CELLS_A_DAY + ahead + reach] * scale[:, None]
+    ranked = Ranked.of(shape[:, reach : reach + ahead])
+    if ranked.fewest < NEEDED_DAYS:
+        return None
+    around = np.lib.stride_tricks.sliding_window_view(shape, 2 * reach + 1, axis=1)
+    upper = Ranked.of(np.fmax.reduce(around, axis=2)).high(model.level_ratio)
+    lower = Ranked.of(-np.fmin.reduce(around, axis=2)).high(model.level_ratio)
+    return Band(expected=ranked.median(), lower=-lower, upper=upper)
 
 
 def held(usual: Band, latest: tuple[float, ...], hold_min: float) -> Band:
@@ -171,9 +196,9 @@ def near(lately: FloatColumn, day: FloatColumn) -> FloatColumn:
 
 
 @lru_cache(maxsize=8)
-def beside_today(state: DayCells, ahead: int, max_days: int, zone: str) -> tuple[DayRows, FloatColumn]:
+def beside_today(closed: _Closed, ahead: int, max_days: int, zone: str) -> tuple[DayRows, FloatColumn]:
     """Earlier days beside today, and today's last 24 hours ÷ each day's; kept, because both models ask in one tick."""
-    laid = day_cells.day_rows(state, back=CELLS_A_DAY, ahead=ahead + SPARE_AHEAD, max_days=max_days, zone=zone)
+    laid = day_cells.day_rows(closed.state, back=CELLS_A_DAY, ahead=ahead + SPARE_AHEAD, max_days=max_days, zone=zone)
     return laid, mean_ratio(laid, CELLS_A_DAY)
 
 

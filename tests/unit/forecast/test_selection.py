@@ -55,7 +55,19 @@ def test_less_than_a_day_tells_nobody_apart() -> None:
     half = COUNT // 14
     short = [Contestant(name=c.name, hit=c.hit[:half], short=c.short[:half]) for c in field(one("best", 0.9, 0.0))]
     chosen = choose(short, NAIVE, AT_S[:half])
-    assert (chosen.champion, chosen.lead_champion, chosen.acts) == ("mean_5min", "mean_5min", False)
+    assert (chosen.champion, chosen.lead_champion, chosen.acts) == ("mean_5min", "last_value", False)
+
+
+def test_a_model_that_wins_here_and_loses_there_is_not_as_good_as_one_that_always_wins() -> None:
+    block = AT_S // BLOCK_S
+    wild = np.where(block % 2 == 0, 1.0, 0.3)  # 65 % in the mean, 0.62 ± what a coin would give
+    steady = np.where(np.random.default_rng(0).random(COUNT) < 0.70, 1.0, 0.0)
+    silent = np.full(COUNT, np.nan)
+    fields = field(
+        Contestant(name="wild", hit=wild, short=silent), Contestant(name="steady", hit=steady, short=silent)
+    )  # fmt: skip
+    assert difference(wild, steady, AT_S).below(1.0) is False
+    assert choose(fields, NAIVE, AT_S).champion == "steady"
 
 
 def test_where_no_model_helps_the_naive_one_is_champion_and_nobody_acts() -> None:
