@@ -57,8 +57,11 @@ def test_another_go_mod_is_another_program(tmp_path: Path) -> None:
     assert go_module._digest(small, "go2") != go_module._digest(small, "go1")
 
 
-def test_a_failed_build_says_what_go_said_and_leaves_nothing(tmp_path: Path, toolchain: Path) -> None:
+def test_a_failed_build_says_what_go_said_and_leaves_nothing_nor_what_a_killed_one_left(
+    tmp_path: Path, toolchain: Path
+) -> None:
     told: list[str] = []
+    (go_module.cache_root() / "small-v1.2.2-00.1.tmp").mkdir(parents=True)
     with pytest.raises(NotInstallable, match="no network") as failed:
         go_module.build(module(tmp_path / "m"), report=told.append)
     assert failed.value.slug == "control-plane-build"

@@ -172,6 +172,8 @@ def _one_at_a_time(name: str, report: Report) -> Iterator[None]:
         except BlockingIOError:
             report(f"{name}: another build is running on this machine, waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in root.glob("*.tmp"):  # by a build that was killed: nobody else builds now
+            shutil.rmtree(left, ignore_errors=True)
         yield
 
 
@@ -217,6 +219,7 @@ def _compile(module: GoModule, names: Sequence[str], entry: Path, toolchain: _To
         if module.test_binary:
             _go_build(module, imported, toolchain, progress)
             (name,) = names
+            report(f"linking {name}")
             toolchain.run(module, ["test", "-c", "-o", str(unfinished / name), *packages])
         else:
             _go_build(module, ["-o", f"{unfinished}/", *packages], toolchain, progress)
