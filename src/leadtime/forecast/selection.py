@@ -103,10 +103,11 @@ def choose(field: Sequence[Contestant], naive: Sequence[str], at_s: npt.NDArray[
     better, last = max(baselines, key=_hits), baselines[0]
     champion, lead = better, last
     if difference(better.hit, better.hit, at_s).blocks >= LEAST_CHOICE_BLOCKS:
-        judged = [one for one in field if not np.isnan(one.hit).all()]
+        judged = [one for one in field if _compared(one.hit, better.hit, at_s)]
         fair = [one for one in judged if not difference(one.hit, better.hit, at_s).below(BELOW_NAIVE_ERRORS)]
         champion = _as_good(fair, [one.hit for one in fair], better.hit, at_s) or better
-        lead = _as_good(field, [-one.short for one in field], -last.short, at_s) or last
+        heard = [one for one in field if _compared(one.short, last.short, at_s)]
+        lead = _as_good(heard, [-one.short for one in heard], -last.short, at_s) or last
     more_hits = champion.name not in naive and difference(champion.hit, last.hit, at_s).above(AS_GOOD_ERRORS)
     less_short = lead.name not in naive and difference(-lead.short, -last.short, at_s).above(AS_GOOD_ERRORS)
     return Chosen(
@@ -138,6 +139,11 @@ def serving(
     decided = np.where(np.abs(lost) > 1e-9, np.sign(lost), 0.0)
     place = np.maximum.accumulate(np.where(decided != 0, np.arange(len(off)), -1))
     return np.asarray((place < 0) | (decided[np.maximum(place, 0)] < 0))
+
+
+def _compared(one: FloatColumn, other: FloatColumn, at_s: npt.NDArray[np.int64]) -> bool:
+    """Whether both spoke on the same origins for a day: a model that begins late may have met one easy hour only."""
+    return difference(one, other, at_s).blocks >= LEAST_CHOICE_BLOCKS
 
 
 def _hits(one: Contestant) -> float:
@@ -182,7 +188,8 @@ def _reason(
         error = "?" if off.error is None else f"{100 * off.error:.1f}"
         said = (
             f"{champion.name}: the simplest of {len(field)} models as good as the best in hits ({hits:.1%} within "
-            f"±10 % against {_hits(better):.1%} of {better.name}, difference {100 * off.mean:+.1f} ± {error} points)"
+            f"±10 % against {hits - off.mean:.1%} of {better.name} on the same origins, difference "
+            f"{100 * off.mean:+.1f} ± {error} points)"
         )
     if not np.isnan(lead.short).all() and not np.isnan(last.short).all():
         said += (

@@ -81,6 +81,22 @@ def test_a_model_that_said_nothing_is_no_champion() -> None:
     assert choose(field(silent), NAIVE, AT_S).champion == "mean_5min"
 
 
+def test_a_model_heard_for_less_than_a_day_is_not_compared() -> None:
+    late = one("late", 0.99, 0.0)
+    late.hit[: COUNT - 60], late.short[: COUNT - 60] = np.nan, np.nan
+    chosen = choose(field(late), NAIVE, AT_S)
+    assert (chosen.champion, chosen.lead_champion, chosen.acts) == ("mean_5min", "last_value", False)
+
+
+def test_the_rates_in_the_sentence_are_of_the_origins_both_spoke_at() -> None:
+    easy = np.concatenate([np.zeros(COUNT // 2), np.ones(COUNT - COUNT // 2)])
+    late = Contestant(name="late", hit=np.where(easy == 0, np.nan, 1.0), short=np.full(COUNT, np.nan))
+    base = [Contestant(name=name, hit=easy * share(0.9, 1), short=np.full(COUNT, np.nan)) for name in NAIVE]
+    told = choose([*base, late], NAIVE, AT_S)
+    assert told.champion == "late"
+    assert "100.0% within ±10 % against 89.1% of last_value on the same origins" in told.reason
+
+
 def test_without_a_naive_model_nothing_can_be_chosen() -> None:
     with pytest.raises(ValueError, match="none of last_value, mean_5min"):
         choose([one("alone", 0.5)], NAIVE, AT_S)
