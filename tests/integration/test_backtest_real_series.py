@@ -101,3 +101,21 @@ def test_a_series_that_is_too_short_leaves_no_folder(tmp_path: Path, capsys: pyt
     assert said.count("\n") == 1
     assert "[backtest-too-short]" in said
     assert [path.name for path in tmp_path.iterdir()] == ["short.csv"]
+
+
+@pytest.mark.slow
+def test_explain_says_what_was_multiplied_and_which_days_it_comes_from(
+    data_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, (time, value), *_ = TABLE["m-mid"]
+    line = ["forecast", "explain", str(data_dir / file), "--time-column", time, "--value-column", value]
+    line += ["--time-unit", "s", "--models", "usual_change"]
+    assert entry.run([*line, "--json"]) == 0
+    fields = json.loads(capsys.readouterr().out)
+    usual = fields["level"] * (1 + fields["usual_change_ratio"])
+    assert usual * (1 + fields["beyond_usual_ratio"]) == pytest.approx(fields["expected"])
+    assert [day["change_ratio"] for day in fields["days"]] == fields["changes"]
+    assert entry.run(line) == 0
+    said = capsys.readouterr().err
+    assert "drivers: level" in said
+    assert "earlier days (" in said

@@ -1,7 +1,7 @@
 """What ``leadtime forecast explain`` does: demand file up to a time → backtest → why its newest forecast is so."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 
 import typer
@@ -14,7 +14,7 @@ from leadtime.domain.errors import WrongUse
 from leadtime.domain.time_window import from_epoch, rfc3339
 from leadtime.policy.schema import Policy
 from leadtime.sources.demand_file import read_demand
-from leadtime.training.backtest.explain import Explained, explain
+from leadtime.training.backtest.explain import DayChange, Explained, explain
 from leadtime.training.backtest.field import field
 from leadtime.training.backtest.plan import BacktestOptions
 from leadtime.training.backtest.run import backtest
@@ -56,6 +56,8 @@ def _until(series: BacktestSeries, asked: ExplainRequest) -> BacktestSeries:
 def _fields(found: Explained) -> dict[str, object]:
     return asdict(found) | {
         "at": rfc3339(from_epoch(found.at_s)),
+        "changes": found.changes,
+        "beyond_usual_ratio": found.beyond_usual_ratio,
         "needed_for_more_ratio": found.needed_for_more_ratio if found.level > 0 else None,
         "days_with_more": found.days_with_more,
     }
@@ -75,7 +77,13 @@ def _sentences(found: Explained, level_ratio: float) -> Iterator[str]:
     else:
         yield (
             f"usual change: {found.usual_change_ratio:+.1%} from here in {ahead}, the median of {len(found.changes)} "
-            f"earlier days ({min(found.changes):+.1%} to {max(found.changes):+.1%})"
+            f"earlier days ({_extreme(found, min)} to {_extreme(found, max)})"
+        )
+    if found.beyond_usual_ratio is not None and found.usual_change_ratio is not None:
+        speaker = found.champion if found.serves else "the naive forecast"
+        yield (
+            f"drivers: level {_number(found.level)} × {1.0 + found.usual_change_ratio:.3f} (usual change) × "
+            f"{1.0 + found.beyond_usual_ratio:.3f} (what {speaker} makes of the rest) = {_number(found.expected)}"
         )
     stepped = "" if found.serves else f"; {found.champion} has stepped down, the naive forecast speaks"
     yield f"champion: {found.reason}; acts: {'yes' if found.acts else 'no'}{stepped}"
@@ -87,6 +95,12 @@ def _sentences(found: Explained, level_ratio: float) -> Iterator[str]:
         f"for more than {_number(found.upper)}: demand must rise by {found.needed_for_more_ratio:+.1%} from its level; "
         f"{found.days_with_more} of {len(found.changes)} earlier days did at this time"
     )
+
+
+def _extreme(found: Explained, pick: Callable[..., DayChange]) -> str:
+    """The day that changed least or most, with its date."""
+    day = pick(found.days, key=lambda one: one.change_ratio)
+    return f"{day.change_ratio:+.1%} on {from_epoch(day.at_s):%Y-%m-%d}"
 
 
 def _number(value: float) -> str:

@@ -26,10 +26,18 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DayChange:
+    """An earlier day at this time of day: when, and demand one horizon later ÷ the hour before, less one."""
+
+    at_s: int
+    change_ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
     """The newest forecast and what it rests on; ratios are to the level; None where too little is known.
 
-    ``changes`` are those of earlier days, from this local time on over the same horizon, oldest last.
+    ``days``: what earlier days did from this time of day on over the same horizon, oldest last.
     """
 
     series: str
@@ -43,12 +51,26 @@ class Explained:
     level: float
     level_before: float | None
     usual_change_ratio: float | None
-    changes: tuple[float, ...]
+    days: tuple[DayChange, ...]
     coverage_lately_ratio: float | None
     scored_lately: int
     others: tuple[Said, ...]
     reason: str
     acts: bool
+
+    @property
+    def changes(self) -> tuple[float, ...]:
+        """The days' changes alone."""
+        return tuple(day.change_ratio for day in self.days)
+
+    @property
+    def beyond_usual_ratio(self) -> float | None:
+        """What the forecast is above level × (1 + usual change): what the model saw in the last minutes or the week.
+
+        None where the level or the usual change is not known, or is 0.
+        """
+        usual = None if self.usual_change_ratio is None else self.level * (1.0 + self.usual_change_ratio)
+        return self.expected / usual - 1.0 if usual else None
 
     @property
     def needed_for_more_ratio(self) -> float:
@@ -72,13 +94,14 @@ def explain(result: Backtest) -> Explained:
         doing, wrong = f"explaining {series.name}", f"nothing is known at {rfc3339(from_epoch(at_s))}"
         raise WrongUse("explain-nothing-known", doing, wrong, "name a time at which the series has values with --at")
     level, before = _level(series.values, HOUR_S // series.step_s)
-    changes = _changes(result)
+    days = _days(result)
     inside = _inside(result, LATELY_S // series.step_s)
     return Explained(
         series=series.name, at_s=at_s, horizon_s=result.options.horizon_s, champion=result.chosen.champion,
         serves=served.serves is None or bool(served.serves[newest]), expected=float(served.expected[newest]),
         lower=float(served.bounds.lower[newest]), upper=float(served.bounds.upper[newest]), level=level,
-        level_before=before, usual_change_ratio=float(np.median(changes)) if changes else None, changes=changes,
+        level_before=before, days=days,
+        usual_change_ratio=float(np.median([day.change_ratio for day in days])) if days else None,
         coverage_lately_ratio=float(inside.mean()) if len(inside) else None, scored_lately=len(inside),
         others=tuple(
             Said(name=one.name, expected=float(one.expected[newest]))
@@ -98,8 +121,8 @@ def _level(values: FloatColumn, hour: int) -> tuple[float, float | None]:
     return level, None if np.isnan(before).all() or not len(before) else float(np.nanmean(before))
 
 
-def _changes(result: Backtest) -> tuple[float, ...]:
-    """Per earlier day: demand one horizon after this time of day ÷ the mean of the hour before it, less one."""
+def _days(result: Backtest) -> tuple[DayChange, ...]:
+    """Earlier days whose demand around this time of day is known, newest first."""
     series, hour = result.series, max(1, HOUR_S // result.series.step_s)
     day, last = DAY_S // series.step_s, len(series.values) - 1
     found = []
@@ -110,7 +133,8 @@ def _changes(result: Backtest) -> tuple[float, ...]:
         level = series.values[then - hour + 1 : then + 1]
         came = series.values[then + result.sticks.ahead] if then + result.sticks.ahead <= last else np.nan
         if not np.isnan(came) and not np.isnan(level).all() and np.nanmean(level) > 0:
-            found.append(float(came / np.nanmean(level)) - 1.0)
+            at_s = series.start_s + (then + 1) * series.step_s
+            found.append(DayChange(at_s=at_s, change_ratio=float(came / np.nanmean(level)) - 1.0))
     return tuple(found)
 
 

@@ -37,6 +37,21 @@ def test_level_and_usual_change_are_those_of_earlier_days_at_this_time() -> None
     assert len(found.changes) == 8
 
 
+def test_level_usual_change_and_the_rest_multiply_to_the_forecast() -> None:
+    found = explained(doubling_at_six(9))
+    assert found.beyond_usual_ratio is not None
+    assert found.usual_change_ratio is not None
+    product = found.level * (1.0 + found.usual_change_ratio) * (1.0 + found.beyond_usual_ratio)
+    assert product == pytest.approx(found.expected)
+    assert found.beyond_usual_ratio == pytest.approx(-0.5, abs=0.02)  # last value does not know of the day's doubling
+
+
+def test_days_are_named_by_when_they_were_at_this_time() -> None:
+    found = explained(doubling_at_six(9))
+    assert [found.at_s - day.at_s for day in found.days] == [86_400 * back for back in range(1, 9)]
+    assert [day.change_ratio for day in found.days] == list(found.changes)
+
+
 def test_days_that_went_beyond_the_interval_are_counted() -> None:
     found = explained(doubling_at_six(9))
     assert found.lower < found.expected < found.upper < 150.0
