@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from leadtime.domain.errors import BadDemandFile
+from leadtime.domain.errors import BadDemandFile, WrongUse
+from leadtime.domain.time_window import from_epoch, rfc3339
 from leadtime.scorecard.surge_episodes import Episode, episodes_of_buckets
 from leadtime.training.backtest.series import BacktestSeries
 
@@ -18,9 +19,36 @@ MAX_BYTES = 10_000_000
 
 
 def from_series(labels: BacktestSeries) -> tuple[Episode, ...]:
-    """The buckets with a label above 0 (1 = labelled; empty is not); neighbours up to an hour apart are one episode."""
+    """The buckets with a label above 0 (1 = labelled; empty is not); neighbours up to an hour apart are one episode.
+
+    A bucket of several rows holds their mean. Raises BadDemandFile for a column with values above 1: it is no label.
+    """
+    highest = float(np.nan_to_num(labels.values).max(initial=0.0))
+    if highest > 1.0:
+        raise BadDemandFile(
+            "labels-not-marks", f"reading labels from column {labels.name}",
+            f"it holds {highest:g}, and labels are 0 or 1",
+            "name the column in which 1 marks a surge with --label-column",
+        )  # fmt: skip
     marked = np.nan_to_num(labels.values) > 0
     return episodes_of_buckets(marked, labels.start_s, step_s=labels.step_s)
+
+
+def inside(labels: tuple[Episode, ...], series: BacktestSeries) -> tuple[Episode, ...]:
+    """The episodes that overlap [first bucket's start, last bucket's end] of the series.
+
+    Raises WrongUse when there are some and none overlaps: they are another series' labels, or of another time zone.
+    """
+    start_s, end_s = series.start_s, series.start_s + series.step_s * len(series.values)
+    kept = tuple(one for one in labels if one.end_s >= start_s and one.onset_s <= end_s)
+    if labels and not kept:
+        raise WrongUse(
+            "labels-outside-series", f"backtesting {series.name}",
+            f"none of the {len(labels)} labels lies in the series, from {rfc3339(from_epoch(start_s))} to "
+            f"{rfc3339(from_epoch(end_s))}; the first begins {rfc3339(from_epoch(labels[0].onset_s))}",
+            "give the labels of this series, with times in UTC or with an offset",
+        )  # fmt: skip
+    return kept
 
 
 def from_csv(path: Path) -> tuple[Episode, ...]:

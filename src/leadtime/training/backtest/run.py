@@ -16,10 +16,12 @@ from leadtime.forecast import selection
 from leadtime.forecast.conformal import Bounds, calibrated
 from leadtime.forecast.model import MINUTE_S, DemandModel, FloatColumn, TooShort
 from leadtime.forecast.selection import Chosen, Contestant
+from leadtime.scorecard.forecasts import CEILING_MINUTES
 from leadtime.scorecard.surge_episodes import Episode
 from leadtime.training.backtest import score as scores
 from leadtime.training.backtest.cost import Cost, at_pod_hours, bound_loss, cost
-from leadtime.training.backtest.plan import BacktestOptions, Plan, plan
+from leadtime.training.backtest.labels import inside as labels_inside
+from leadtime.training.backtest.plan import LEAST_TEST_ORIGINS, BacktestOptions, Plan, plan
 from leadtime.training.backtest.score import Judged, ModelScore, Naive
 from leadtime.training.backtest.series import BacktestSeries
 from leadtime.training.backtest.surges import SurgeScore, judge_surges
@@ -109,7 +111,23 @@ def backtest(
     for seconds.
     """
     racing = _chosen_field(field, options, series.name)
+    _refuse_unjudgeable(series, options)
+    labels = None if labels is None else labels_inside(labels, series)
     return judge(series, hear(series, racing, options, progress), options, progress, labels)
+
+
+def _refuse_unjudgeable(series: BacktestSeries, options: BacktestOptions) -> None:
+    """Raise WrongUse where gaps leave too few origins of the test with a ceiling and both naive forecasts."""
+    laid, sticks = plan(series, options), yardsticks(series, options.horizon_s)
+    judged, possible = int(sticks.scored()[laid.test_first :].sum()), laid.buckets - laid.ahead - laid.test_first
+    if judged < LEAST_TEST_ORIGINS:
+        raise WrongUse(
+            "backtest-too-many-gaps", f"backtesting {series.name}",
+            f"{judged} of the test's {possible:,} forecasts can be judged, {LEAST_TEST_ORIGINS} are needed: "
+            f"{np.isnan(series.values).mean():.0%} of the buckets have no value, and each forecast needs "
+            f"{CEILING_MINUTES} minutes in a row around its target",
+            "give a series with fewer gaps, or average it to longer buckets",
+        )  # fmt: skip
 
 
 def judge(

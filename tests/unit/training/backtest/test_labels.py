@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leadtime.domain.errors import BadDemandFile
-from leadtime.training.backtest.labels import from_csv, from_series
+from leadtime.domain.errors import BadDemandFile, WrongUse
+from leadtime.scorecard.surge_episodes import Episode
+from leadtime.training.backtest.labels import from_csv, from_series, inside
 from leadtime.training.backtest.series import BacktestSeries
 
 START_S = 1_772_409_600  # 2026-03-02T00:00:00Z
@@ -52,3 +53,21 @@ def test_what_is_no_list_of_intervals_is_refused(tmp_path: Path, text: str, says
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadDemandFile, match=r"nowhere\.csv"):
         from_csv(tmp_path / "nowhere.csv")
+
+
+def test_a_column_of_demand_is_no_column_of_labels() -> None:
+    column = BacktestSeries(name="rps", start_s=START_S, step_s=60, values=np.array([0.0, 42.0, np.nan]))
+    with pytest.raises(BadDemandFile, match="column rps: it holds 42"):
+        from_series(column)
+
+
+def test_labels_outside_the_series_do_not_count_and_none_inside_is_refused() -> None:
+    series = BacktestSeries(name="made", start_s=START_S, step_s=60, values=np.ones(60))
+    before, within = (
+        Episode(onset_s=START_S - 900, end_s=START_S - 600),
+        Episode(onset_s=START_S + 60, end_s=START_S + 90),
+    )
+    assert inside((before, within), series) == (within,)
+    assert inside((), series) == ()
+    with pytest.raises(WrongUse, match="none of the 1 labels lies in the series"):
+        inside((before,), series)

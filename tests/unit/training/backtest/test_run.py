@@ -190,3 +190,12 @@ def test_what_cannot_be_judged_is_one_clear_error(
 def test_models_that_were_asked_for_run_beside_the_naive_ones() -> None:
     found = judged(growing(), (*NAIVE, Learner(), Late()), models=("late",))
     assert [line.name for line in found.scores] == ["last_value", "mean_5min", "late"]
+
+
+def test_gaps_that_leave_nothing_to_judge_are_refused_and_not_scored_as_zero() -> None:
+    values = np.where(np.arange(4 * 1440) % 10 == 0, np.nan, 100.0)
+    series = BacktestSeries(name="sparse", start_s=START_S, step_s=60, values=values)
+    with pytest.raises(
+        WrongUse, match="0 of the test's 2,295 forecasts can be judged, 50 are needed: 10% of the buckets"
+    ):
+        judged(series)
