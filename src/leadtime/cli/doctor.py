@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from leadtime.cli import demand_options
-from leadtime.cli.options import parse_duration, parse_instant
+from leadtime.cli.options import parse_duration, parse_instant, parse_server_url
 from leadtime.sources.demand_file_options import DemandFileOptions, OnDuplicate, ValueUnit
 
 EXAMPLE = (
@@ -20,7 +20,9 @@ EXAMPLE = (
 FOUND_EXIT = 1
 
 _Demand = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="CSV or Parquet; repeatable.")]
-_Prometheus = Annotated[str | None, typer.Option(metavar="URL", help="A Prometheus, with its path prefix.")]
+_Prometheus = Annotated[
+    str | None, typer.Option(parser=parse_server_url, metavar="URL", help="A Prometheus, with its path prefix.")
+]
 _Namespace = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only workloads in it; repeatable.")]
 _Query = Annotated[list[str] | None, typer.Option(metavar="PROMQL", help="Demand, instead of templates; repeatable.")]
 _TokenFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Sent as bearer token.")]

@@ -95,6 +95,17 @@ def parse_duration_s(text: str) -> float:
     return parse_duration(text).total_seconds()
 
 
+def parse_server_url(text: str) -> str:
+    """The address of an HTTP server as typed. Raises typer.BadParameter where no scheme or no host is there.
+
+    >>> parse_server_url("http://prometheus:9090/prefix")
+    'http://prometheus:9090/prefix'
+    """
+    if re.match(r"https?://[^/\s]", text) is None:
+        raise typer.BadParameter(f"{text!r} is no address of a server; write http://prometheus:9090")
+    return text
+
+
 def plain_duration(seconds: float) -> str:
     """Seconds as ``parse_duration`` reads them; parts of a second are dropped.
 

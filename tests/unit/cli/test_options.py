@@ -7,7 +7,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadtime.cli.options import parse_duration, parse_instant, parse_where
+from leadtime.cli.options import parse_duration, parse_instant, parse_server_url, parse_where
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,10 @@ def test_an_instant_without_offset_is_utc_and_one_at_the_end_of_time_is_refused(
     assert parse_instant("2026-03-02T06:05").isoformat() == "2026-03-02T06:05:00+00:00"
     with pytest.raises(typer.BadParameter):
         parse_instant("9999-12-31T23:59:59-05:00")
+
+
+@pytest.mark.parametrize("text", ["prometheus:9090", "notaurl", "", "http://", "http:///path", "ftp://prometheus"])
+def test_an_address_without_scheme_or_host_is_wrong_use_and_no_failed_server(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="write http://prometheus:9090"):
+        parse_server_url(text)
+    assert parse_server_url("https://mimir.example/prometheus") == "https://mimir.example/prometheus"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leadtime.cli.options import parse_instant
+from leadtime.cli.options import parse_instant, parse_server_url
 from leadtime.sources.demand_file_options import DemandFileOptions
 
 if TYPE_CHECKING:
@@ -22,7 +22,10 @@ BUDGET_S = 300.0
 _START_HELP = "The instant of number 0; with --prometheus the first minute, 28 days before --end if left out."
 
 File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="CSV or Parquet; at most 200 MB, 5,000,000 rows.")]
-Prometheus = Annotated[str | None, typer.Option(metavar="URL", help="Instead of FILE: a Prometheus server ...")]
+Prometheus = Annotated[
+    str | None,
+    typer.Option(parser=parse_server_url, metavar="URL", help="Instead of FILE: a Prometheus server ..."),
+]
 Query = Annotated[str | None, typer.Option(metavar="PROMQL", help="... and the query of one demand series.")]
 Start = Annotated[datetime | None, typer.Option(parser=parse_instant, metavar="TIME", help=_START_HELP)]
 End = Annotated[

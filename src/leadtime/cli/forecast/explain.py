@@ -68,7 +68,7 @@ def explain(
         group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit, where=where,
     )  # fmt: skip
     asked = ExplainRequest(
-        path=file, file=options, at=at, horizon=horizon or timedelta(minutes=10), models=model_names(models), seed=seed,
-        json=json,
+        path=file, file=options, at=at, horizon=timedelta(minutes=10) if horizon is None else horizon,
+        models=model_names(models), seed=seed, json=json,
     )  # fmt: skip
     explain_run.run(asked)

@@ -19,6 +19,9 @@ from leadtime.training.backtest.field import field
 from leadtime.training.backtest.plan import BacktestOptions
 from leadtime.training.backtest.run import backtest
 from leadtime.training.backtest.series import BacktestSeries, from_file
+from leadtime.training.progress import Progress
+
+HOUR_S = 3600
 
 
 def run(asked: ExplainRequest) -> None:
@@ -31,12 +34,27 @@ def run(asked: ExplainRequest) -> None:
         level_ratio=policy.forecast.level_ratio, models=asked.models, seed=asked.seed,
     )  # fmt: skip
     with shown(out) as progress:
-        found = explain(backtest(series, field(policy.forecast), options, progress))
+        found = _explained(series, options, progress)
     if asked.json:
         typer.echo(json.dumps(_fields(found), indent=2, ensure_ascii=False, allow_nan=False))
         return
     for sentence in _sentences(found, options.level_ratio):
         out.print(sentence, markup=False, soft_wrap=True)
+
+
+def _explained(series: BacktestSeries, options: BacktestOptions, progress: Progress) -> Explained:
+    """The newest forecast. What is too short for a backtest is told in this command's own options."""
+    try:
+        return explain(backtest(series, field(Policy().forecast), options, progress))
+    except WrongUse as error:
+        if error.slug != "backtest-too-short":
+            raise
+        have = plain_duration(len(series.values) * series.step_s)
+        raise WrongUse(
+            error.slug, f"explaining {series.name}",
+            f"{have} of history are too short to choose a model {plain_duration(options.horizon_s)} ahead",
+            "give a longer series, a later --at or a shorter --horizon",
+        ) from None  # fmt: skip
 
 
 def _until(series: BacktestSeries, asked: ExplainRequest) -> BacktestSeries:
@@ -71,13 +89,17 @@ def _sentences(found: Explained, level_ratio: float) -> Iterator[str]:
         f"{_number(found.lower)} and {_number(found.upper)} ({level_ratio:.0%})"
     )
     moved = "" if not found.level_before else f", {found.level / found.level_before - 1:+.1%} against the hour before"
-    yield f"level: {_number(found.level)} in the last hour{moved}"
+    if found.unknown_s >= HOUR_S:
+        age = plain_duration(found.unknown_s)
+        yield f"level: {_number(found.level)}, the last value known; nothing is known of the last {age}"
+    else:
+        yield f"level: {_number(found.level)} in the last hour{moved}"
     if found.usual_change_ratio is None:
         yield "usual change: not known, no earlier day at this time"
     else:
         yield (
-            f"usual change: {found.usual_change_ratio:+.1%} from here in {ahead}, the median of {len(found.changes)} "
-            f"earlier days ({_extreme(found, min)} to {_extreme(found, max)})"
+            f"usual change: {found.usual_change_ratio:+.1%}, demand {ahead} later against the mean of the hour before, "
+            f"the median of {_earlier(len(found.changes))} ({_extreme(found, min)} to {_extreme(found, max)})"
         )
     if found.beyond_usual_ratio is not None and found.usual_change_ratio is not None:
         speaker = found.champion if found.serves else "the naive forecast"
@@ -91,10 +113,17 @@ def _sentences(found: Explained, level_ratio: float) -> Iterator[str]:
     if found.coverage_lately_ratio is not None:
         share = f"{found.coverage_lately_ratio:.1%} of the last {found.scored_lately:,} actuals lay inside"
         yield f"interval: {share}, stated {level_ratio:.0%}"
-    yield (
-        f"for more than {_number(found.upper)}: demand must rise by {found.needed_for_more_ratio:+.1%} from its level; "
-        f"{found.days_with_more} of {len(found.changes)} earlier days did at this time"
-    )
+    if found.level > 0:
+        yield (
+            f"for more than {_number(found.upper)}: demand must change by {found.needed_for_more_ratio:+.1%} from its "
+            f"level; {found.days_with_more} of {_earlier(len(found.changes))} did at this time"
+        )
+    else:
+        yield f"for more than {_number(found.upper)}: demand must rise from 0, so no share can be given"
+
+
+def _earlier(days: int) -> str:
+    return f"{days} earlier day{'' if days == 1 else 's'}"
 
 
 def _extreme(found: Explained, pick: Callable[..., DayChange]) -> str:

@@ -57,6 +57,7 @@ class Explained:
     others: tuple[Said, ...]
     reason: str
     acts: bool
+    unknown_s: int = 0  # how long the newest buckets have had no value
 
     @property
     def changes(self) -> tuple[float, ...]:
@@ -109,11 +110,12 @@ def explain(result: Backtest) -> Explained:
             if not np.isnan(one.expected[newest])
         ),
         reason=result.chosen.reason, acts=result.chosen.acts,
+        unknown_s=series.step_s * (newest - int(np.flatnonzero(~np.isnan(series.values))[-1])),
     )  # fmt: skip
 
 
 def _level(values: FloatColumn, hour: int) -> tuple[float, float | None]:
-    """Mean of the last hour (one bucket at least), and of the hour before it."""
+    """Mean of the last hour (one bucket at least), else the last value known; and mean of the hour before it."""
     hour = max(1, hour)
     now, before = values[-hour:], values[-2 * hour : -hour]
     known = now[~np.isnan(now)]
