@@ -8,7 +8,8 @@ champion with step-down:
 
 | line | holds when |
 |---|---|
-| hits | served, and the champion's model, hit no less than the better naive forecast by more than 2 SE |
+| hits | served hits no less than the better naive forecast by more than 2 SE |
+| model | nor does the champion's model by itself, without step-down |
 | skill | served, where ceiling − naive is 3 points on minutes: skill ≥ 0 − 2 SE |
 | anchor | the same skill ≥ that of a plain LightGBM − 2 SE, on the series it was measured on |
 | short | served's shortfall at last value's pod-hours is no more than last value's by more than 2 SE |

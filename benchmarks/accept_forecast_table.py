@@ -23,9 +23,8 @@ def judged(line: dict[str, Any]) -> dict[str, Any]:
     report = line["report"]
     served, champion = report["served"], report["models"][report["champion"]]
     verdicts: dict[str, bool] = {
-        "hits": all(
-            _not_below(one["hits_above_naive_ratio"], one["hits_above_naive_error"]) for one in (served, champion)
-        ),
+        name: _not_below(one["hits_above_naive_ratio"], one["hits_above_naive_error"])
+        for name, one in (("hits", served), ("model", champion))
     }
     if served["origins"] >= LEAST_ORIGINS:
         verdicts["cover"] = _between(served["coverage_ratio"])
