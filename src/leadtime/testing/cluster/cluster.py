@@ -144,18 +144,8 @@ def _assembled(folder: Path, options: Options, programs: Mapping[str, Path]) -> 
         file = folder / f"{name}.kubeconfig"
         credentials.kubeconfig(file, url=url, authority=certificate, token=tokens[user])
     (folder / "audit-policy.json").write_text(json.dumps(POLICY), encoding="utf-8")
-    api = Api(url=url, token=tokens[ADMIN], trust=ssl.create_default_context(cafile=str(certificate)))
-    lifecycle = () if options.node_lifecycle else ("--controllers=*,-node-lifecycle-controller",)
     served = (f"--tls-cert-file={certificate}", f"--tls-private-key-file={key}")
-    own = {
-        "etcd": commands.etcd(programs["etcd"], folder, ports),
-        "kube-apiserver": (*commands.api_server(programs["kube-apiserver"], folder, ports), *served),
-        "kube-controller-manager": (
-            *commands.controller_manager(programs["kube-controller-manager"], folder, ports, options.timing),
-            *lifecycle,
-        ),
-        "kube-scheduler": commands.scheduler(programs["kube-scheduler"], folder, ports),
-    }
+    own = _commands(folder, options, programs, ports, served)
     ready = {
         "etcd": http_ready(f"http://127.0.0.1:{ports.etcd}/readyz"),
         "kube-apiserver": http_ready(f"{url}/readyz", token=tokens[ADMIN]),
@@ -163,23 +153,26 @@ def _assembled(folder: Path, options: Options, programs: Mapping[str, Path]) -> 
         "kube-scheduler": http_ready(f"https://127.0.0.1:{ports.scheduler}/readyz"),
     }
     parts = [
-        Part(
-            name=name,
-            command=(*command, *options.flags.get(name, ())),
-            log=folder / f"{name}.log",
-            ready=ready[name],
-        )
+        Part(name=name, command=(*command, *options.flags.get(name, ())), log=folder / f"{name}.log", ready=ready[name])
         for name, command in own.items()
     ]
     return Cluster(
-        folder=folder,
-        url=url,
-        authority=certificate,
-        api=api,
-        audit=AuditLog(path=folder / "audit.log"),
-        etcd=parts[0],
-        api_server=parts[1],
-        controller_manager=parts[2],
-        scheduler=parts[3],
-        _tokens=tokens,
-    )
+        folder=folder, url=url, authority=certificate,
+        api=Api(url=url, token=tokens[ADMIN], trust=ssl.create_default_context(cafile=str(certificate))),
+        audit=AuditLog(path=folder / "audit.log"), etcd=parts[0], api_server=parts[1], controller_manager=parts[2],
+        scheduler=parts[3], _tokens=tokens,
+    )  # fmt: skip
+
+
+def _commands(
+    folder: Path, options: Options, programs: Mapping[str, Path], ports: Ports, served: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Each part's command line, in the order they are started; ``served``: the API server's certificate."""
+    lifecycle = () if options.node_lifecycle else ("--controllers=*,-node-lifecycle-controller",)
+    manager = commands.controller_manager(programs["kube-controller-manager"], folder, ports, options.timing)
+    return {
+        "etcd": commands.etcd(programs["etcd"], folder, ports),
+        "kube-apiserver": (*commands.api_server(programs["kube-apiserver"], folder, ports), *served),
+        "kube-controller-manager": (*manager, *lifecycle),
+        "kube-scheduler": commands.scheduler(programs["kube-scheduler"], folder, ports),
+    }
