@@ -21,7 +21,7 @@ CARD = "card.json"
 CARD_SCHEMA = "leadtime.demand-model/1"
 INPUT = "x"
 CHUNK_ROWS = 65_536
-_CURE = "train and publish the demand model again, or name another model folder"
+CURE = "train and publish the demand model again, or name another model folder"
 
 
 def onnx_name(quantile: float) -> str:
@@ -40,7 +40,7 @@ class OnnxQuantiles:
     _sessions: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_sessions", tuple(_session(one, self.threads) for one in self.content))
+        object.__setattr__(self, "_sessions", tuple(onnx_session(one, self.threads) for one in self.content))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Sessions are made anew where it is unpickled."""
@@ -66,58 +66,62 @@ def load_demand_model(folder: Path, features: Sequence[str], *, threads: int = 1
     wrong (no card, another schema or other features, a file missing, changed or unreadable), DependencyFailed when
     onnxruntime is not installed.
     """
-    card, doing = read_card(folder), _doing(folder)
+    card, doing = read_card(folder), doing_of(folder)
     try:
         quantiles = tuple(float(q) for q in card["quantiles"])
         digests = [str(card["files"][onnx_name(q)]) for q in quantiles]
         published = tuple(card["features"])
     except (KeyError, TypeError, ValueError) as error:
-        raise BadTrace("demand-model-broken", doing, f"the card lacks {error}", _CURE) from None
+        raise BadTrace("demand-model-broken", doing, f"the card lacks {error}", CURE) from None
     if published != tuple(features):
         odd = sorted(set(published) ^ set(features))
         wrong = f"it was made for other features ({', '.join(odd[:3]) or 'in another order'})"
-        raise BadTrace("demand-model-other", doing, wrong, _CURE)
-    content = tuple(_checked(folder, onnx_name(q), d) for q, d in zip(quantiles, digests, strict=True))
+        raise BadTrace("demand-model-other", doing, wrong, CURE)
+    content = tuple(checked(folder, onnx_name(q), d) for q, d in zip(quantiles, digests, strict=True))
     try:
         return OnnxQuantiles(features=published, quantiles=quantiles, content=content, threads=threads)
     except ValueError as error:
-        raise BadTrace("demand-model-broken", doing, str(error), _CURE) from None
+        raise BadTrace("demand-model-broken", doing, str(error), CURE) from None
 
 
-def read_card(folder: Path) -> Mapping[str, Any]:
-    """The card of a published demand model. Raises BadTrace where there is none, or one of another schema."""
-    doing = _doing(folder)
+def read_card(folder: Path, wanted: str = CARD_SCHEMA) -> Mapping[str, Any]:
+    """The card of a published demand model. Raises BadTrace where there is none, or one of another schema than
+    ``wanted``."""
+    doing = doing_of(folder)
     try:
         card = json.loads((folder / CARD).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        raise BadTrace("demand-model-absent", doing, f"there is no {CARD}: nothing was published here", _CURE) from None
+        raise BadTrace("demand-model-absent", doing, f"there is no {CARD}: nothing was published here", CURE) from None
     except (OSError, ValueError) as error:
-        raise BadTrace("demand-model-broken", doing, f"{CARD} cannot be read ({error})", _CURE) from None
+        raise BadTrace("demand-model-broken", doing, f"{CARD} cannot be read ({error})", CURE) from None
     schema = card.get("schema") if isinstance(card, dict) else None
-    if schema != CARD_SCHEMA:
-        raise BadTrace("demand-model-other", doing, f"its card has schema {schema!r}, not {CARD_SCHEMA!r}", _CURE)
+    if schema != wanted:
+        raise BadTrace("demand-model-other", doing, f"its card has schema {schema!r}, not {wanted!r}", CURE)
     return card  # type: ignore[no-any-return] # it is a dict with this schema
 
 
-def _checked(folder: Path, name: str, digest: str) -> bytes:
+def checked(folder: Path, name: str, digest: str) -> bytes:
+    """The content of a file that the card names. Raises BadTrace unless its SHA-256 is ``digest``."""
     try:
         content = (folder / name).read_bytes()
     except OSError:
         wrong = f"{name} is missing, and its card names it"
-        raise BadTrace("demand-model-changed", _doing(folder), wrong, _CURE) from None
+        raise BadTrace("demand-model-changed", doing_of(folder), wrong, CURE) from None
     found = hashlib.sha256(content).hexdigest()
     if found != digest:
         wrong = f"{name} is not the file its card describes (SHA-256 {found[:12]}, card {digest[:12]})"
-        raise BadTrace("demand-model-changed", _doing(folder), wrong, _CURE)
+        raise BadTrace("demand-model-changed", doing_of(folder), wrong, CURE)
     return content
 
 
-def _doing(folder: Path) -> str:
+def doing_of(folder: Path) -> str:
+    """What was being done, for an error's first part."""
     return f"loading the demand model in {folder}"
 
 
-def _session(content: bytes, threads: int) -> Any:
-    """Raises ValueError where onnxruntime cannot read it."""
+def onnx_session(content: bytes, threads: int) -> Any:
+    """An onnxruntime session. Raises ValueError where onnxruntime cannot read ``content``, DependencyFailed when it is
+    not installed."""
     try:
         import onnxruntime
     except ImportError:

@@ -33,6 +33,8 @@ _TestShare = Annotated[
     float, typer.Option(min=0.05, max=0.95, metavar="RATIO", help="The last share of the time is the test.")
 ]
 _Models = Annotated[str | None, typer.Option(metavar="NAMES", help="Only these, with commas; and the naive two.")]
+_LSTM_HELP = "With the recurrent network bi_lstm, which takes minutes (extra lstm)."
+_Lstm = Annotated[bool, typer.Option("--lstm", help=_LSTM_HELP)]
 _Budget = Annotated[
     timedelta | None, typer.Option(parser=parse_duration, metavar="DURATION", help="Most time for one fit; 5m.")
 ]
@@ -58,6 +60,7 @@ class BacktestRequest:
     capacity_per_pod: float | None
     test_share: float
     models: tuple[str, ...] | None
+    lstm: bool
     labels: Path | None
     label_column: str | None
     fit_budget: timedelta
@@ -68,33 +71,18 @@ class BacktestRequest:
 
 def backtest(
     *,
-    file: demand_source.File = None,
-    prometheus: demand_source.Prometheus = None,
-    query: demand_source.Query = None,
-    time_column: demand_source.TimeColumn = None,
-    value_column: demand_source.ValueColumn = None,
-    horizon: _Horizon = None,
-    lead: _Lead = None,
-    capacity_per_pod: _Capacity = None,
-    test_share: _TestShare = 0.4,
-    models: _Models = None,
-    labels: _Labels = None,
-    label_column: _LabelColumn = None,
-    fit_budget: _Budget = None,
-    time_unit: demand_options.TimeUnit = None,
-    start: demand_source.Start = None,
-    end: demand_source.End = None,
-    token_file: demand_source.TokenFile = None,
-    time_zone: demand_options.TimeZone = None,
-    group_by: demand_options.GroupBy = None,
-    aggregate: demand_options.Aggregate = None,
-    on_duplicate: demand_options.OnDuplicate = OnDuplicate.ERROR,
-    value_unit: demand_options.ValueUnit = ValueUnit.RPS,
-    where: demand_options.Where = None,
-    seed: _Seed = 0,
-    out: _Out = None,
-    json: _Json = False,
-) -> None:
+    file: demand_source.File = None, prometheus: demand_source.Prometheus = None,
+    query: demand_source.Query = None, time_column: demand_source.TimeColumn = None,
+    value_column: demand_source.ValueColumn = None, horizon: _Horizon = None, lead: _Lead = None,
+    capacity_per_pod: _Capacity = None, test_share: _TestShare = 0.4, models: _Models = None,
+    lstm: _Lstm = False, labels: _Labels = None, label_column: _LabelColumn = None, fit_budget: _Budget = None,
+    time_unit: demand_options.TimeUnit = None, start: demand_source.Start = None,
+    end: demand_source.End = None, token_file: demand_source.TokenFile = None,
+    time_zone: demand_options.TimeZone = None, group_by: demand_options.GroupBy = None,
+    aggregate: demand_options.Aggregate = None, on_duplicate: demand_options.OnDuplicate = OnDuplicate.ERROR,
+    value_unit: demand_options.ValueUnit = ValueUnit.RPS, where: demand_options.Where = None, seed: _Seed = 0,
+    out: _Out = None, json: _Json = False,
+) -> None:  # fmt: skip
     """Judge every model on a demand series, beside naive and ceiling, and pick a champion or none."""
     from leadtime.cli.forecast import backtest_run
 
@@ -113,9 +101,8 @@ def backtest(
         raise typer.BadParameter("--label-column is a column of FILE; with --prometheus use --labels")
     asked = BacktestRequest(
         path=file, file=options, server=server, horizon=horizon or TEN_MINUTES, lead=lead or FORTY_MINUTES,
-        capacity_per_pod=capacity_per_pod, test_share=test_share, models=model_names(models), labels=labels,
-        label_column=label_column,
-        fit_budget=fit_budget or timedelta(minutes=5), seed=seed, out=out, json=json,
+        capacity_per_pod=capacity_per_pod, test_share=test_share, models=model_names(models), lstm=lstm, labels=labels,
+        label_column=label_column, fit_budget=fit_budget or timedelta(minutes=5), seed=seed, out=out, json=json,
     )  # fmt: skip
     backtest_run.run(asked)
 

@@ -23,6 +23,7 @@ from leadtime.training.backtest.plan import BacktestOptions
 from leadtime.training.backtest.report import encode, to_json
 from leadtime.training.backtest.run import Backtest, backtest
 from leadtime.training.backtest.series import from_file
+from leadtime.training.demand_lstm.trainee import NAME as LSTM
 
 PRODUCTS = ("backtest.json", "backtest.html")
 
@@ -49,14 +50,23 @@ def run(asked: BacktestRequest) -> None:
 def _judge(asked: BacktestRequest, out: Console) -> Backtest:
     policy = Policy()
     series = read_series(asked.path, asked.file, asked.server)
+    models, lstm = _models(asked)
     options = BacktestOptions(
         horizon_s=int(asked.horizon.total_seconds()), lead_s=int(asked.lead.total_seconds()),
         per_pod=asked.capacity_per_pod, target_ratio=policy.scaling.target_utilisation_ratio,
-        level_ratio=policy.forecast.level_ratio, test_share=asked.test_share, models=asked.models, seed=asked.seed,
+        level_ratio=policy.forecast.level_ratio, test_share=asked.test_share, models=models, seed=asked.seed,
         fit_budget_s=asked.fit_budget.total_seconds(),
     )  # fmt: skip
     with shown(out) as progress:
-        return backtest(series, field(policy.forecast), options, progress, _labels(asked))
+        return backtest(series, field(policy.forecast, lstm=lstm), options, progress, _labels(asked))
+
+
+def _models(asked: BacktestRequest) -> tuple[tuple[str, ...] | None, bool]:
+    """The models asked for, None for all; and whether the recurrent network is one of them."""
+    if asked.models is None:
+        return None, asked.lstm
+    models = (*asked.models, *((LSTM,) if asked.lstm else ()))
+    return models, LSTM in models
 
 
 def _labels(asked: BacktestRequest) -> tuple[Episode, ...] | None:

@@ -60,27 +60,33 @@ def samples(
 
     ``note`` hears the share done; it may raise to stop. Equal input, equal rows.
     """
+    numbers, found = walked(start_s, values, origins(values, most_origins), zone=zone, note=note)
+    return asked(start_s, values, numbers, found, seed=seed)
+
+
+def origins(values: FloatColumn, most: int) -> IntColumn:
+    """Minute numbers after which to ask: ends of measured buckets, an hour after the first, thinned evenly to
+    ``most``."""
     bucket = bucket_minutes(values)
     ends = np.arange(bucket - 1, len(values), bucket)
     ends = ends[ends >= KEPT_MINUTES]
-    if len(ends) > most_origins:
-        ends = ends[np.linspace(0, len(ends) - 1, most_origins).astype(np.intp)]
-    origins, found = walked(start_s, values, ends, zone=zone, note=note)
-    return asked(start_s, values, origins, found, seed=seed)
+    if len(ends) > most:
+        ends = ends[np.linspace(0, len(ends) - 1, most).astype(np.intp)]
+    return ends
 
 
-def asked(start_s: int, values: FloatColumn, origins: IntColumn, found: Relative, *, seed: int) -> Samples:
-    """Each row of ``found``, taken after minute number ``origins``, asked about horizons within ``values``."""
+def asked(start_s: int, values: FloatColumn, numbers: IntColumn, found: Relative, *, seed: int) -> Samples:
+    """Each row of ``found``, taken after minute number ``numbers``, asked about horizons within ``values``."""
     generator = np.random.default_rng(seed)
-    drawn = np.argsort(generator.random((len(origins), len(HORIZONS_MIN))), axis=1)[:, :DRAWN]
+    drawn = np.argsort(generator.random((len(numbers), len(HORIZONS_MIN))), axis=1)[:, :DRAWN]
     parts = []
     for j, ahead in enumerate(HORIZONS_MIN):
         which = np.flatnonzero((drawn == j).any(axis=1) | (ahead == ALWAYS_MIN))
-        which = which[origins[which] + ahead < len(values)]
-        actual = values[origins[which] + ahead]
+        which = which[numbers[which] + ahead < len(values)]
+        actual = values[numbers[which] + ahead]
         which, actual = which[~np.isnan(actual)], actual[~np.isnan(actual)]
         rows = found.take(which)
-        at_s = start_s + (origins[which] + ahead) * MINUTE_S
+        at_s = start_s + (numbers[which] + ahead) * MINUTE_S
         x = lag_features.features(rows, (ahead,))[:, 0]
         parts.append(Samples(x=x, y=lag_features.target(rows, actual), at_s=at_s))
     return Samples.together(parts)
@@ -92,13 +98,13 @@ def walked(
     """Minute numbers after which there is a row, among ``ends``, and the rows themselves."""
     wanted = set(ends.tolist())
     state = lag_memory.empty()
-    origins: list[int] = []
+    numbers: list[int] = []
     waiting: list[FloatColumn] = []
     parts: list[Relative] = [lag_features.relative(np.empty((0, lag_rows.COLUMNS)))]
     for minute, value in enumerate(values.tolist()):
         state = lag_memory.add(state, start_s + minute * MINUTE_S, None if isnan(value) else value)
         if minute in wanted and (made := lag_rows.row(state, zone)) is not None:
-            origins.append(minute)
+            numbers.append(minute)
             waiting.append(made)
         if len(waiting) >= CHUNK:
             parts.append(lag_features.relative(np.stack(waiting)))
@@ -107,4 +113,4 @@ def walked(
             note(minute / len(values))
     if waiting:
         parts.append(lag_features.relative(np.stack(waiting)))
-    return np.array(origins, dtype=np.int64), Relative.together(parts)
+    return np.array(numbers, dtype=np.int64), Relative.together(parts)
