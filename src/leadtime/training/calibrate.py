@@ -6,6 +6,7 @@ the forms the positives allow, the simplest that foretells unseen groups no wors
 nothing would otherwise be stretched along the noise of a few rows at either end.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -120,6 +121,8 @@ def _platt(p: Array, y: Array, weight: Array) -> Calibration:
 def _logistic(x: Array, y: Array, weight: Array) -> tuple[float, Array]:
     """Intercept and slopes of an all but unpenalised logistic regression."""
     model = LogisticRegression(C=1e6, solver="newton-cholesky", max_iter=200, tol=1e-8)
-    with threadpool_limits(limits=1):  # equal sums on any number of cores, and no threads that wait for each other
+    with threadpool_limits(limits=1), warnings.catch_warnings():  # one: equal sums on any number of cores
+        # Scores that part the labels (a leak) have no finite best slope; the solver then goes on with another method.
+        warnings.filterwarnings("ignore", message="The inner solver of NewtonCholeskySolver")
         fitted = model.fit(x, y, sample_weight=weight)
     return float(fitted.intercept_[0]), np.asarray(fitted.coef_[0], dtype=np.float64)

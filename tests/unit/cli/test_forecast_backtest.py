@@ -1,5 +1,7 @@
 """``leadtime forecast backtest``: a file or a server, one of the two, with what belongs to it."""
 
+from pathlib import Path
+
 import pytest
 
 from leadtime.cli import entry
@@ -29,3 +31,14 @@ def test_options_that_do_not_go_together_are_named(
     assert entry.run(["forecast", "backtest", *options]) == 2
     told = capsys.readouterr().err
     assert said in " ".join(told.split())
+
+
+@pytest.mark.parametrize("option", ["--horizon", "--lead"])
+def test_a_duration_of_zero_is_refused_and_not_taken_for_the_default(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    file = tmp_path / "demand.csv"
+    rows = (f"2026-03-{2 + i // 1440:02d}T{i % 1440 // 60:02d}:{i % 60:02d}:00Z,{100 + i % 7}" for i in range(3 * 1440))
+    file.write_text("t,v\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    assert entry.run(["forecast", "backtest", str(file), *COLUMNS, option, "0m"]) == 2
+    assert f"{option} is 0 s" in capsys.readouterr().err

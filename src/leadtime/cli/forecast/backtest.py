@@ -20,7 +20,7 @@ EXAMPLE = (
     "  leadtime forecast backtest --prometheus http://prometheus:9090 \\\n"
     "    --query 'sum(rate(http_requests_total[2m]))' --lead 40m"
 )
-TEN_MINUTES, FORTY_MINUTES = timedelta(minutes=10), timedelta(minutes=40)
+FIVE_MINUTES, TEN_MINUTES, FORTY_MINUTES = timedelta(minutes=5), timedelta(minutes=10), timedelta(minutes=40)
 
 _Horizon = Annotated[
     timedelta | None, typer.Option(parser=parse_duration, metavar="DURATION", help="Judged so far ahead; 10m.")
@@ -100,9 +100,11 @@ def backtest(
     elif label_column is not None:
         raise typer.BadParameter("--label-column is a column of FILE; with --prometheus use --labels")
     asked = BacktestRequest(
-        path=file, file=options, server=server, horizon=horizon or TEN_MINUTES, lead=lead or FORTY_MINUTES,
+        path=file, file=options, server=server, horizon=TEN_MINUTES if horizon is None else horizon,
+        lead=FORTY_MINUTES if lead is None else lead,
         capacity_per_pod=capacity_per_pod, test_share=test_share, models=model_names(models), lstm=lstm, labels=labels,
-        label_column=label_column, fit_budget=fit_budget or timedelta(minutes=5), seed=seed, out=out, json=json,
+        label_column=label_column, fit_budget=FIVE_MINUTES if fit_budget is None else fit_budget, seed=seed,
+        out=out, json=json,
     )  # fmt: skip
     backtest_run.run(asked)
 
