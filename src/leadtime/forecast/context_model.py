@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from leadtime.forecast import lag_memory
 from leadtime.forecast.lag_memory import DAY_MIN, KEPT_DAYS, Lags
-from leadtime.forecast.model import MINUTE_S, Band, FloatColumn, TooShort, check_step
+from leadtime.forecast.model import MINUTE_S, FloatColumn, TooShort
+from leadtime.forecast.on_lags import OnLags
 
 NEEDED_MINUTES = 60
 
@@ -31,13 +31,11 @@ class ContextReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContextModel:
+class ContextModel(OnLags):
     """See the module; a RowsModel. ``context_min``: how many minutes the reader wants, at most two weeks."""
 
     reader: ContextReader
-    name: str
     context_min: int = DAY_MIN
-    memory: str = "lags"
 
     def __post_init__(self) -> None:
         most = KEPT_DAYS * DAY_MIN
@@ -45,15 +43,6 @@ class ContextModel:
             raise ValueError(
                 f"model {self.name}: context is {self.context_min} min, must lie between {NEEDED_MINUTES} and {most}"
             )
-
-    def start(self, step_s: int = MINUTE_S) -> Lags:
-        """See DemandModel."""
-        check_step(self.name, step_s)
-        return lag_memory.empty()
-
-    def update(self, state: Lags, at_s: int, value: float | None) -> Lags:
-        """See DemandModel."""
-        return lag_memory.add(state, at_s, value)
 
     def row(self, state: Lags) -> FloatColumn | TooShort:
         """See RowsModel: the context, and last value behind it."""
@@ -79,11 +68,3 @@ class ContextModel:
             raise ValueError(f"model {self.name} answered {said.shape}, must be {(3, len(rows), ahead)}")
         said = np.where(np.isfinite(said), said, rows[None, :, -1:])
         return np.sort(np.maximum(said, 0.0), axis=0)[:, :, list(steps)]
-
-    def predict(self, state: Lags, steps: int) -> Band | TooShort:
-        """See DemandModel."""
-        made = self.row(state)
-        if isinstance(made, TooShort):
-            return made
-        lower, expected, upper = self.read(made[None, :], range(steps))[:, 0, :]
-        return Band(expected=expected, lower=lower, upper=upper)

@@ -14,10 +14,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from leadtime.forecast import lag_features, lag_memory, lag_rows
+from leadtime.forecast import lag_features
 from leadtime.forecast.lag_features import Relative
 from leadtime.forecast.lag_memory import DAY_MIN, Lags
-from leadtime.forecast.model import MINUTE_S, Band, FloatColumn, TooShort, check_step
+from leadtime.forecast.model import FloatColumn, TooShort
+from leadtime.forecast.on_lags import OnLags, lag_row
 from leadtime.forecast.recent import KEPT_MINUTES
 
 Windows = npt.NDArray[np.float32]  # (n, WINDOW_MIN, len(CHANNELS))
@@ -47,47 +48,22 @@ def windows(rows: Relative) -> Windows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequenceModel:
+class SequenceModel(OnLags):
     """See the module; a RowsModel. ``zone``: of the local day."""
 
     reader: WindowReader
     zone: str = "UTC"
     name: str = "bi_lstm"
-    memory: str = "lags"
-
-    def start(self, step_s: int = MINUTE_S) -> Lags:
-        """See DemandModel."""
-        check_step(self.name, step_s)
-        return lag_memory.empty()
-
-    def update(self, state: Lags, at_s: int, value: float | None) -> Lags:
-        """See DemandModel."""
-        return lag_memory.add(state, at_s, value)
 
     def row(self, state: Lags) -> FloatColumn | TooShort:
         """See RowsModel; the columns are those of ``lag_rows.row``."""
-        made = lag_rows.row(state, self.zone)
-        if made is None:
-            return TooShort(
-                reason=f"{self.name} needs a window of {WINDOW_MIN} minutes, one of them known",
-                needed_s=WINDOW_MIN * MINUTE_S,
-                have_s=min(len(state.recent.minutes), WINDOW_MIN - 1) * MINUTE_S,
-            )
-        return made
+        return lag_row(state, self.zone, self.name, f"a window of {WINDOW_MIN} minutes")
 
     def read(self, rows: FloatColumn, steps: Sequence[int]) -> FloatColumn:
         """See RowsModel. One pass of the network a row, however many ``steps``."""
         made = lag_features.relative(rows)
         said = at_steps(self.reader(windows(made)), steps)
         return lag_features.demand(made, np.sort(said, axis=2)).transpose(2, 0, 1)
-
-    def predict(self, state: Lags, steps: int) -> Band | TooShort:
-        """See DemandModel."""
-        made = self.row(state)
-        if isinstance(made, TooShort):
-            return made
-        lower, expected, upper = self.read(made[None, :], range(steps))[:, 0, :]
-        return Band(expected=expected, lower=lower, upper=upper)
 
 
 def at_steps(said: FloatColumn, steps: Sequence[int]) -> FloatColumn:
