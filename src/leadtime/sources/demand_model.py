@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leadtime.domain.errors import BadTrace, DependencyFailed
+from leadtime.sources.onnx_session import open_session
 
 CARD = "card.json"
 CARD_SCHEMA = "leadtime.demand-model/1"
@@ -123,16 +124,9 @@ def onnx_session(content: bytes, threads: int) -> Any:
     """An onnxruntime session. Raises ValueError where onnxruntime cannot read ``content``, DependencyFailed when it is
     not installed."""
     try:
-        import onnxruntime
+        return open_session(content, threads)
     except ImportError:
         raise DependencyFailed(
             "extra-not-installed", "loading a demand model", "onnxruntime is not installed",
             "install it with: pip install 'leadtime[forecast]'",
         ) from None  # fmt: skip
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # noqa: BLE001 - onnxruntime's own classes are not importable by name
-        raise ValueError(f"onnxruntime cannot load it ({str(error).splitlines()[0]})") from None

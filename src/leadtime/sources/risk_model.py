@@ -15,6 +15,7 @@ import numpy as np
 
 from leadtime.domain.errors import BadTrace, DependencyFailed
 from leadtime.domain.risk import RiskDriver
+from leadtime.sources.onnx_session import open_session
 
 CARD = "card.json"
 CARD_SCHEMA = "leadtime.risk-model/1"
@@ -182,18 +183,15 @@ def _checked(folder: Path, name: str, digest: str) -> bytes:
 
 
 def _session(folder: Path, content: bytes, threads: int) -> Any:
+    doing = f"loading the model in {folder}"
     try:
-        import onnxruntime
+        return open_session(content, threads)
     except ImportError:
         raise DependencyFailed(
-            "extra-not-installed", f"loading the model in {folder}", "onnxruntime is not installed",
+            "extra-not-installed",
+            doing,
+            "onnxruntime is not installed",
             "install it with: pip install 'leadtime[risk]'",
-        ) from None  # fmt: skip
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # noqa: BLE001 - onnxruntime's own classes are not importable by name
-        wrong = f"onnxruntime cannot load it ({str(error).splitlines()[0]})"
-        raise BadTrace("risk-model-unloadable", f"loading the model in {folder}", wrong, _CURE) from None
+        ) from None
+    except ValueError as error:
+        raise BadTrace("risk-model-unloadable", doing, str(error), _CURE) from None

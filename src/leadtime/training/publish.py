@@ -6,7 +6,6 @@ as the loop loads them and compared with XGBoost on real rows, missing values am
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from leadtime.domain.errors import BadTrace, DependencyFailed
 from leadtime.risk.calibration import Calibration, expit, monotone_across_horizons
 from leadtime.sources.risk_model import CALIBRATION, CARD, INPUT, OUTPUT, load_risk_model, onnx_name
 from leadtime.training import booster as boosters
+from leadtime.training.model_folder import staged, write_json
 from leadtime.training.sampling import Array
 
 OPSET = 15
@@ -81,15 +81,8 @@ def publish(folder: Path, model: RiskBoosters, card: Mapping[str, Any], rows: Ar
     values. Without agreement nothing is left and an earlier model stays: raises DependencyFailed naming the horizon and
     the difference.
     """
-    staged = folder.with_name(f".{folder.name}-unfinished")
-    shutil.rmtree(staged, ignore_errors=True)
-    staged.mkdir(parents=True)
-    try:
-        parity = _write(staged, model, card, rows)
-        _swap(staged, folder)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
-    return parity
+    with staged(folder) as unfinished:
+        return _write(unfinished, model, card, rows)
 
 
 def _write(folder: Path, model: RiskBoosters, card: Mapping[str, Any], rows: Array) -> Parity:
@@ -101,25 +94,15 @@ def _write(folder: Path, model: RiskBoosters, card: Mapping[str, Any], rows: Arr
         (folder / onnx_name(m)).write_bytes(export_onnx(one, len(card["features"])))
         files |= {name: _digest(folder / name) for name in (f"model-{m}.json", onnx_name(m))}
     maps = {str(m): c.to_json() for m, c in sorted(model.calibrations.items())}
-    _write_json(folder / CALIBRATION, {"schema": CALIBRATION_SCHEMA, "horizons": maps})
+    write_json(folder / CALIBRATION, {"schema": CALIBRATION_SCHEMA, "horizons": maps})
     files[CALIBRATION] = _digest(folder / CALIBRATION)
-    _write_json(folder / CARD, {**card, "files": files})
+    write_json(folder / CARD, {**card, "files": files})
     parity = compare(folder, model, rows)
     said = {"rows": parity.rows, "missing_ratio": parity.missing_ratio, "largest_difference": parity.worst}
     whole = {**card, "parity": said, "files": files}
     (folder / "card.md").write_text(as_markdown(whole), encoding="utf-8")
-    _write_json(folder / CARD, whole)
+    write_json(folder / CARD, whole)
     return parity
-
-
-def _swap(staged: Path, folder: Path) -> None:
-    """Put the finished folder in the place of an earlier one: at any moment one of them is whole."""
-    before = folder.with_name(f".{folder.name}-before")
-    shutil.rmtree(before, ignore_errors=True)
-    if folder.exists():
-        folder.rename(before)
-    staged.rename(folder)
-    shutil.rmtree(before, ignore_errors=True)
 
 
 def compare(folder: Path, model: RiskBoosters, rows: Array) -> Parity:
@@ -149,7 +132,3 @@ def load_boosters(folder: Path) -> RiskBoosters:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

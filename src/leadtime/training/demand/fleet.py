@@ -15,7 +15,7 @@ from leadtime.domain.errors import BadTrace
 from leadtime.training.backtest.trainee import MinuteHistory
 from leadtime.training.demand import publish, quantiles
 from leadtime.training.demand import samples as rows_of
-from leadtime.training.demand.model_folder import Parity
+from leadtime.training.demand.parity import Parity
 from leadtime.training.demand.quantiles import QuantileBoosters
 from leadtime.training.demand.samples import Samples
 from leadtime.training.demand.settings import Settings

@@ -15,8 +15,9 @@ import xgboost
 from leadtime.domain.errors import BadTrace, DependencyFailed
 from leadtime.forecast.lag_features import FEATURES, Matrix
 from leadtime.sources.demand_model import CARD, CARD_SCHEMA, INPUT, load_demand_model, onnx_name
-from leadtime.training.demand.model_folder import Parity, parity_of, staged, write_json
+from leadtime.training.demand.parity import Parity, parity_of
 from leadtime.training.demand.quantiles import QUANTILES, QuantileBoosters
+from leadtime.training.model_folder import staged, write_json
 
 OPSET = 15
 _DOING = "publishing the demand model"

@@ -14,10 +14,11 @@ from leadtime.domain.errors import BadTrace
 from leadtime.forecast.sequence_model import CHANNELS, HEADS_MIN, WINDOW_MIN, WindowReader, Windows
 from leadtime.sources.demand_model import CARD
 from leadtime.sources.demand_network import NETWORK, NETWORK_SCHEMA, OnnxNetwork, load_demand_network
-from leadtime.training.demand.model_folder import Parity, parity_of, staged, write_json
+from leadtime.training.demand.parity import Parity, parity_of
 from leadtime.training.demand_lstm import fit
 from leadtime.training.demand_lstm.export import export_onnx
 from leadtime.training.demand_lstm.network import QUANTILES, Network
+from leadtime.training.model_folder import staged, write_json
 
 _DOING = "publishing the demand network"
 
