@@ -26,18 +26,6 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def go() -> str:
-    """Path of the Go toolchain."""
-    found = shutil.which("go")
-    if found is None:
-        _absent(
-            "LEADTIME_REQUIRE_GO",
-            "no Go toolchain on PATH: Kubernetes' own controllers cannot be built to compare with",
-        )
-    return str(found)
-
-
-@pytest.fixture(scope="session")
 def chromium() -> str:
     """Path of Chromium (Debian's package)."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

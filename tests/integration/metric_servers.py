@@ -1,9 +1,5 @@
 """Real servers with a history: Prometheus back-filled by promtool, VictoriaMetrics by its import; killed at will."""
 
-import hashlib
-import os
-import re
-import socket
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,18 +10,19 @@ from typing import Any
 import httpx2
 import pytest
 from measured_history import Measured, openmetrics, prometheus_text
+from oracle_program import ORACLES, built
 
 from leadtime.sources.prometheus_options import Flavour, PrometheusOptions
+from leadtime.testing.cluster.part import free_port
+from leadtime.testing.control_plane.go_module import GoModule
 
-ORACLE = Path(__file__).parents[1] / "oracles" / "victoriametrics"
-PACKAGE = "github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics"
-
-
-def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+VICTORIAMETRICS = GoModule(
+    name="victoriametrics",
+    folder=ORACLES / "victoriametrics",
+    packages={"victoria-metrics": "github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics"},
+    original="github.com/VictoriaMetrics/VictoriaMetrics",
+    cold_minutes="2 to 5",
+)
 
 
 @dataclass(kw_only=True)
@@ -121,7 +118,7 @@ def filled(request: pytest.FixtureRequest, folder: Path, measured: Sequence[Meas
     if request.param == "prometheus":
         server = prometheus_server(request.getfixturevalue("prometheus"), folder, openmetrics(measured))
     else:
-        server = victoriametrics_server(build_victoriametrics(request.getfixturevalue("go")), folder)
+        server = victoriametrics_server(build_victoriametrics(request), folder)
     try:
         server.start()
         if server.flavour is Flavour.VICTORIAMETRICS:
@@ -131,19 +128,6 @@ def filled(request: pytest.FixtureRequest, folder: Path, measured: Sequence[Meas
         server.stop()
 
 
-def build_victoriametrics(go: str) -> Path:
-    """The program of tests/oracles/victoriametrics, built once into the user's cache (2 to 5 minutes on two cores)."""
-    digest = hashlib.sha256()
-    for name in ("go.mod", "go.sum"):
-        digest.update((ORACLE / name).read_bytes())
-    found = re.search(r"VictoriaMetrics/VictoriaMetrics (v\S+)", (ORACLE / "go.mod").read_text(encoding="utf-8"))
-    assert found is not None
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadtime" / "oracles"
-    program = base / f"victoriametrics-{found.group(1)}-{digest.hexdigest()[:16]}"
-    if not program.exists():
-        base.mkdir(parents=True, exist_ok=True)
-        unfinished = program.with_suffix(f".{os.getpid()}.tmp")
-        env = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false"}
-        subprocess.run([go, "build", "-o", str(unfinished), PACKAGE], cwd=ORACLE, env=env, check=True, timeout=1800)
-        unfinished.replace(program)
-    return program
+def build_victoriametrics(request: pytest.FixtureRequest) -> Path:
+    """The program of tests/oracles/victoriametrics; skipped or failed with the reason where it cannot be built."""
+    return built(request, VICTORIAMETRICS, "victoria-metrics")

@@ -29,10 +29,15 @@ def oracle(name: str, *, test_binary: bool) -> GoModule:
 
 
 def program(request: pytest.FixtureRequest, name: str, *, test_binary: bool) -> Path:
-    """Its path, built if need be; skipped or failed with the reason where it cannot be."""
+    """The path of tests/oracles/NAME's program, as ``built``."""
+    return built(request, oracle(name, test_binary=test_binary), name)
+
+
+def built(request: pytest.FixtureRequest, module: GoModule, name: str) -> Path:
+    """A program's path, built if need be; skipped or failed with the reason where it cannot be."""
     try:
         with progress(request):
-            return build(oracle(name, test_binary=test_binary), report=say)[name]
+            return build(module, [name], report=say)[name]
     except NotInstallable as reason:
         absent(reason)
 

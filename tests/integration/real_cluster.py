@@ -34,7 +34,7 @@ def progress(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def say(text: str) -> None:
     """A progress line."""
-    print(f"control plane: {text}", file=sys.stderr, flush=True)
+    print(f"programs: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -5,56 +5,34 @@ the original (``tests/oracles/hpa``, whole, in virtual time) is shown the same a
 four conditions. A difference is cut down and printed; it then becomes a plain test in ``tests/unit/mechanics``.
 """
 
-import os
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from oracle_program import ORACLES
+from oracle_program import program as program_of
+from real_cluster import MARKS, progress
 
 from leadtime.mechanics import hpa
 
-ORACLES = Path(__file__).parents[1] / "oracles"
 sys.path.insert(0, str(ORACLES / "hpa"))
 
-from hpa_protocol import Original, Sequence, first_difference, ours, reduced  # noqa: E402
-from hpa_world import Plan, Weather, World, needs_pods  # noqa: E402
+from hpa_protocol import Original, Sequence, first_difference, ours, reduced
+from hpa_world import Plan, Weather, World, needs_pods
 
-# The first build takes minutes and counts as the test's time.
-pytestmark = [pytest.mark.go, pytest.mark.slow, pytest.mark.timeout(2400)]
+pytestmark = MARKS
 
 SEQUENCES = 210
 SYNCS = 1000
-NO_GO = 3
-REQUIRED = os.environ.get("LEADTIME_REQUIRE_GO") == "1" or os.environ.get("CI") == "true"
-
-
-def shown(request: pytest.FixtureRequest) -> AbstractContextManager[None]:
-    """Inside it, output reaches the terminal at once: minutes of silence look like a hang."""
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    assert capture is not None
-    disabled: AbstractContextManager[None] = capture.global_and_fixture_disabled()
-    return disabled
 
 
 @pytest.fixture(scope="module")
 def original(request: pytest.FixtureRequest) -> Iterator[Original]:
-    """The Go program, built if need be."""
-    with shown(request):
-        built = subprocess.run(
-            [sys.executable, str(ORACLES / "build.py"), "hpa"], stdout=subprocess.PIPE, text=True, check=False
-        )
-    if built.returncode == NO_GO:
-        if REQUIRED:
-            pytest.fail("the HPA oracle needs Go, and this run requires it: no `go` on the PATH")
-        pytest.skip("no Go toolchain: Kubernetes' own HPA controller cannot be built here")
-    assert built.returncode == 0, "the HPA oracle did not build; see the lines above"
-    program = Original(Path(built.stdout.strip()))
+    """The Go program, built if need be; skipped or failed with the reason where it cannot be."""
+    program = Original(program_of(request, "hpa", test_binary=True))
     yield program
     program.close()
 
@@ -180,7 +158,7 @@ def test_every_sync_is_the_same_as_kubernetes_own_controller(
         seen.update(str(sync.able_to_scale) for sync in syncs)
 
     agree()
-    with shown(request):
+    with progress(request):
         print(
             f"\nHPA oracle: {seen['syncs']:,} syncs in {seen['sequences']} sequences agree; seen: {dict(seen)}",
             file=sys.stderr,

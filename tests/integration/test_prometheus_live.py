@@ -120,9 +120,11 @@ def test_a_bare_selector_repeats_its_value_for_five_minutes_unless_a_marker_ends
 @pytest.mark.go
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_victoriametrics_newest_half_minute_is_what_was_measured(go: str, tmp_path: Path) -> None:
+def test_victoriametrics_newest_half_minute_is_what_was_measured(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     """By itself it would repeat there the value before: a rise would be seen half a minute late."""
-    server = victoriametrics_server(build_victoriametrics(go), tmp_path)
+    server = victoriametrics_server(build_victoriametrics(request), tmp_path)
     now = datetime.now(UTC).replace(microsecond=0)
     end = now - timedelta(seconds=now.timestamp() % 15)
     rising = [(end + timedelta(seconds=15 * i), float(i)) for i in range(-20, 1)]

@@ -1,4 +1,4 @@
-// The HPA oracle: Kubernetes' own HPA controller, driven in virtual time. See README in tests/oracles/build.py.
+// The HPA oracle: Kubernetes' own HPA controller, driven in virtual time. Built by leadtime.testing.control_plane.
 module leadtime.test/oracles/hpa
 
 go 1.26.0

@@ -1,6 +1,6 @@
 // Package hpa runs Kubernetes' own HPA controller, whole, in virtual time: sequences of syncs in, one JSON object a
 // line on standard input; what the controller did out, one a line on standard output, in the same order.
-// Built by tests/oracles/build.py as `go test -c`, because the virtual clock (testing/synctest) wants a *testing.T.
+// Built by leadtime.testing.control_plane as `go test -c`, because the virtual clock (testing/synctest) wants a *testing.T.
 package hpa
 
 import (
