@@ -20,6 +20,7 @@ from leadtime.domain.series import Series, Unit
 from leadtime.domain.time_window import from_epoch
 from leadtime.forecast import assess
 from leadtime.forecast.model import MINUTE_S, FloatColumn
+from leadtime.forecast.naive import CEILING_MINUTES, NAIVE_MEAN_MINUTES, centred_mean, is_within, trailing_mean
 from leadtime.forecast.selection import difference
 from leadtime.policy.schema import Policy
 
@@ -28,11 +29,10 @@ Note = Callable[[float], None]
 
 HORIZONS_S = (300, 600, 1200, 1800, 2400, 3600, 5400, 7200, 10_800)
 ASK_EVERY_MIN = 10
-HIT_RATIO = 0.10
 ROOM_RATIO = 0.03  # DESIGN §6: below three points there is no room for skill
 CALM_RATIO = 0.5  # … and last value foresees the level, if knowing the level hits at least every second time
-NAIVE_S = 300
-CEILING_S = 300  # either side
+NAIVE_S = NAIVE_MEAN_MINUTES * MINUTE_S
+CEILING_S = CEILING_MINUTES // 2 * MINUTE_S  # either side
 SURE_ERRORS = 2.0
 LEAST_BLOCKS = 8  # two days of six-hour blocks: fewer give no standard error worth the name
 _ANYBODY = WorkloadRef(namespace="any", name="series")
@@ -158,7 +158,7 @@ def foresee(series: Recorded, served: Served) -> Foresight:
         truth = _at(series.values, target)
         columns = [served.expected[:, j], *(_at(one, served.newest) for one in naive), _at(ceiling, target)]
         known = ~np.isnan(np.stack([truth, *columns])).any(axis=0)
-        hits = [_hit(column[known], truth[known]) for column in columns]
+        hits = [is_within(column[known], truth[known]).astype(np.float64) for column in columns]
         one = _skill(horizon_s, hits, at_s[known])
         if one is not None:
             found.append(one)
@@ -218,30 +218,14 @@ def _spans(found: Sequence[HorizonSkill]) -> str:
 
 def naive_forecasts(series: Recorded) -> tuple[FloatColumn, FloatColumn]:
     """By newest bucket: its value, and the mean of the buckets of the last five minutes (NaN where one is a gap)."""
-    width = max(1, NAIVE_S // series.step_s)
-    means = np.full(len(series.values), np.nan)
-    if len(series.values) >= width:
-        means[width - 1 :] = np.lib.stride_tricks.sliding_window_view(series.values, width).mean(axis=1)
-    return series.values, means
+    return series.values, trailing_mean(series.values, max(1, NAIVE_S // series.step_s))
 
 
 def centred(series: Recorded) -> FloatColumn:
     """Mean of the buckets whose middle lies within five minutes: 11 of a minute. It needs the future: a ceiling."""
-    half = CEILING_S // series.step_s
-    means = np.full(len(series.values), np.nan)
-    width = 2 * half + 1
-    if len(series.values) >= width:
-        means[half : len(series.values) - half] = np.lib.stride_tricks.sliding_window_view(series.values, width).mean(
-            axis=1
-        )
-    return means
+    return centred_mean(series.values, CEILING_S // series.step_s)
 
 
 def _at(values: FloatColumn, index: IntColumn) -> FloatColumn:
     inside = index < len(values)
     return np.where(inside, values[np.where(inside, index, 0)], np.nan)
-
-
-def _hit(expected: FloatColumn, truth: FloatColumn) -> FloatColumn:
-    """1.0 within ± 10 % of the actual, a hair of slack for rounding."""
-    return (np.abs(expected - truth) <= HIT_RATIO * np.abs(truth) * (1 + 1e-9)).astype(np.float64)

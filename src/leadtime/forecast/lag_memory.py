@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from leadtime.forecast import recent
 from leadtime.forecast.model import MINUTE_S
+from leadtime.forecast.naive import NAIVE_MEAN_MINUTES, WITHIN_RATIO
 from leadtime.forecast.recent import KEPT_MINUTES, Recent
 
 AHEAD_MIN = 10  # the horizon at which the two naive forecasts are compared
-MEAN_MIN = 5
-HIT_RATIO = 0.10  # the product's measure: within 10 % of the actual minute
+MEAN_MIN = NAIVE_MEAN_MINUTES
 WEEK_MIN, DAY_MIN = 10_080, 1440
 KEPT_DAYS = 14
 SPARE_MIN = 2 * KEPT_MINUTES  # the level of the oldest day needs its hour before, and the open hour is not in the array
@@ -115,4 +115,4 @@ def _whole(minutes: tuple[float | None, ...], count: int) -> tuple[float, ...]:
 
 
 def _hit(said: float, value: float) -> float:
-    return 1.0 if abs(said - value) <= HIT_RATIO * value * (1 + 1e-9) else 0.0
+    return 1.0 if abs(said - value) <= WITHIN_RATIO * value * (1 + 1e-9) else 0.0

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from leadtime.forecast.naive import NAIVE_MEAN_MINUTES, centred_mean, is_within, trailing_mean
 from leadtime.scorecard import windows
 from leadtime.scorecard.digest import HORIZON_S, TickDigest
 from leadtime.scorecard.run import FloatColumn, IntColumn, WorkloadRun
 from leadtime.scorecard.surge_episodes import SurgeScore
 
-WITHIN_RATIO = 0.10
 MIN_ROOM_RATIO = 0.03  # DESIGN §6: skill is null where ceiling − naive is below this
-CEILING_MINUTES = 11  # centred: 5 before, the minute itself, 5 after
-NAIVE_MEAN_MINUTES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,23 +115,6 @@ def score_forecasts(
     )
 
 
-def trailing_mean(values: FloatColumn, minutes: int) -> FloatColumn:
-    """Mean of the ``minutes`` values that end with each value, itself included; NaN where one of them is missing."""
-    means = np.full(len(values), np.nan)
-    if len(values) >= minutes:
-        means[minutes - 1 :] = np.lib.stride_tricks.sliding_window_view(values, minutes).mean(axis=1)
-    return means
-
-
-def centred_mean(values: FloatColumn) -> FloatColumn:
-    """Mean of the 11 values around each value: it needs the future, so it is a ceiling and not a forecast."""
-    half = CEILING_MINUTES // 2
-    means = np.full(len(values), np.nan)
-    if len(values) >= CEILING_MINUTES:
-        means[half : len(values) - half] = trailing_mean(values, CEILING_MINUTES)[CEILING_MINUTES - 1 :]
-    return means
-
-
 def value_at(values: FloatColumn, index: IntColumn) -> FloatColumn:
     """``values[index]``, NaN where the index lies outside."""
     inside = (index >= 0) & (index < len(values))
@@ -143,8 +124,8 @@ def value_at(values: FloatColumn, index: IntColumn) -> FloatColumn:
 
 
 def _within_ratio(expected: FloatColumn, truth: FloatColumn) -> float:
-    """Share with |expected − actual| ≤ 10 % of the actual; a hair of slack, or 0.9 · 10 would miss by rounding."""
-    return float((np.abs(expected - truth) <= WITHIN_RATIO * np.abs(truth) * (1 + 1e-9)).mean())
+    """Share within 10 % of the actual."""
+    return float(is_within(expected, truth).mean())
 
 
 def _mean_width_ratio(width: FloatColumn, truth: FloatColumn) -> float | None:

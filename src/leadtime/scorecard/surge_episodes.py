@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from leadtime.forecast.naive import trailing_mean
 from leadtime.forecast.surge_definition import LOOK_BACK_MINUTES, MEAN_MINUTES, RISE_RATIO
 from leadtime.scorecard.digest import TickDigest
 from leadtime.scorecard.run import FloatColumn, IntColumn
@@ -83,8 +84,7 @@ def qualifying_minutes(values: FloatColumn) -> npt.NDArray[np.bool_]:
     qualify = np.zeros(len(values), dtype=np.bool_)
     if len(values) < MEAN_MINUTES + LOOK_BACK_MINUTES or np.isnan(values).all():
         return qualify
-    mean = np.full(len(values), np.nan)
-    mean[MEAN_MINUTES - 1 :] = np.lib.stride_tricks.sliding_window_view(values, MEAN_MINUTES).mean(axis=1)
+    mean = trailing_mean(values, MEAN_MINUTES)
     now, before = mean[LOOK_BACK_MINUTES:], mean[:-LOOK_BACK_MINUTES]
     qualify[LOOK_BACK_MINUTES:] = (now >= RISE_RATIO * before) & (now > np.nanmedian(values))
     return qualify

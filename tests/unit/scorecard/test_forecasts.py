@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leadtime.scorecard.forecasts import ForecastPoints, MinuteSeries, actual_series, centred_mean, score_forecasts
+from leadtime.forecast.naive import centred_mean
+from leadtime.scorecard.forecasts import ForecastPoints, MinuteSeries, actual_series, score_forecasts
 from leadtime.scorecard.misses import worst_misses
 
 T0 = 1_772_409_600

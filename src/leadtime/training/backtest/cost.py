@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from leadtime.forecast.model import FloatColumn
+from leadtime.forecast.worth import NOT_SERVED_RATIO
 
-UNSERVED_RATIO = 0.001  # DESIGN §6: a minute is short when more than 0.1 % of its arrivals go unserved
 EQUAL_RATIO = 0.01  # pod-hours count as equal within 1 %
 MOST_SCALE, BISECTIONS = 64.0, 40
 
@@ -58,8 +58,8 @@ def cost(upper: FloatColumn, truth: FloatColumn, capacity: Capacity, bucket_min:
     served = pods * capacity.per_pod
     return Cost(
         pod_hours=float(pods[judged].sum()) * bucket_min / 60.0,
-        short=np.where(judged, truth * (1.0 - UNSERVED_RATIO) > served, np.nan),
-        strained=np.where(judged, truth * (1.0 - UNSERVED_RATIO) > served * capacity.target_ratio, np.nan),
+        short=np.where(judged, truth * (1.0 - NOT_SERVED_RATIO) > served, np.nan),
+        strained=np.where(judged, truth * (1.0 - NOT_SERVED_RATIO) > served * capacity.target_ratio, np.nan),
         scale=scale,
         bucket_min=bucket_min,
     )

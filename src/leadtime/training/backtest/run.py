@@ -15,8 +15,8 @@ from leadtime.domain.errors import WrongUse
 from leadtime.forecast import selection
 from leadtime.forecast.conformal import Bounds, calibrated
 from leadtime.forecast.model import MINUTE_S, DemandModel, FloatColumn, TooShort
+from leadtime.forecast.naive import CEILING_MINUTES
 from leadtime.forecast.selection import Chosen, Contestant
-from leadtime.scorecard.forecasts import CEILING_MINUTES
 from leadtime.scorecard.surge_episodes import Episode
 from leadtime.training.backtest import score as scores
 from leadtime.training.backtest.cost import Cost, at_pod_hours, bound_loss, cost
@@ -139,8 +139,8 @@ def judge(
 ) -> Backtest:
     """Calibrate, choose, score: ``backtest`` without the dear part. ``heard`` simplest first, the naive two first."""
     laid = plan(series, options)
-    spoken = _calibrated(series, heard, options, progress)
     sticks, at_lead = yardsticks(series, options.horizon_s), yardsticks(series, options.lead_s)
+    spoken = _calibrated(series, heard, (sticks, at_lead), options.level_ratio, progress)
     numbers = np.arange(laid.buckets)
     choice = (numbers >= laid.choice_first) & (numbers + max(laid.ahead, laid.lead_ahead) < laid.cut)
     test = (numbers >= laid.test_first) & sticks.scored()
@@ -206,27 +206,24 @@ def hear(
 
 
 def _calibrated(
-    series: BacktestSeries, heard: Sequence[Heard], options: BacktestOptions, progress: Progress
+    series: BacktestSeries,
+    heard: Sequence[Heard],
+    sticks: tuple[Yardsticks, Yardsticks],
+    level_ratio: float,
+    progress: Progress,
 ) -> tuple[Spoken, ...]:
-    """Everybody's bounds at the horizon (with quantiles) and at the lead."""
-    found = []
+    """Everybody's bounds at the horizon (with quantiles) and at the lead; ``sticks``: of the one and the other."""
+    (horizon, lead), found = sticks, []
     for number, one in enumerate(heard):
         progress("calibrating", number, len(heard), "models")
-        found.append(_calibrate(series, one, options))
+        near, far = one.expected
+        bounds = calibrated(near, horizon.truth, series.timing(horizon.ahead), level_ratio)
+        at_lead = calibrated(far, lead.truth, series.timing(lead.ahead), level_ratio, levels=())
+        spoken = Spoken(
+            name=one.name, expected=near, bounds=bounds, at_lead=at_lead, fit_s=one.fit_s, refused=one.refused
+        )
+        found.append(spoken)
     return tuple(found)
-
-
-def _calibrate(series: BacktestSeries, heard: Heard, options: BacktestOptions) -> Spoken:
-    at_horizon, at_lead = yardsticks(series, options.horizon_s), yardsticks(series, options.lead_s)
-    near, far = heard.expected
-    return Spoken(
-        name=heard.name,
-        expected=near,
-        bounds=calibrated(near, at_horizon.truth, series.timing(at_horizon.ahead), options.level_ratio),
-        at_lead=calibrated(far, at_lead.truth, series.timing(at_lead.ahead), options.level_ratio, levels=()),
-        fit_s=heard.fit_s,
-        refused=heard.refused,
-    )
 
 
 def _fit(trainee: Trainee, series: BacktestSeries, until: int, options: BacktestOptions, progress: Progress) -> _Fitted:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leadtime.forecast.model import FloatColumn
-from leadtime.scorecard.forecasts import CEILING_MINUTES, NAIVE_MEAN_MINUTES, WITHIN_RATIO, trailing_mean
+from leadtime.forecast.naive import CEILING_MINUTES, NAIVE_MEAN_MINUTES, centred_mean, is_within, trailing_mean
 from leadtime.training.backtest.series import BacktestSeries
 
 BoolColumn = npt.NDArray[np.bool_]
@@ -48,7 +48,7 @@ def yardsticks(series: BacktestSeries, horizon_s: int) -> Yardsticks:
         truth=_later(values, ahead),
         last=values,
         mean5=trailing_mean(values, max(1, NAIVE_MEAN_MINUTES // minutes)),
-        ceiling=_later(_centred(values, half), ahead),
+        ceiling=_later(centred_mean(values, half), ahead),
         seasonal=_seasonal(values, ahead, series.step_s),
     )
 
@@ -58,8 +58,8 @@ def within(expected: FloatColumn, truth: FloatColumn) -> FloatColumn:
 
     A tenth of nothing says nothing: the README's table leaves zeros out too.
     """
-    hit = np.abs(expected - truth) <= WITHIN_RATIO * np.abs(truth) * (1 + 1e-9)
-    return np.where(np.isnan(expected) | np.isnan(truth) | (truth == 0), np.nan, hit)
+    unknown = np.isnan(expected) | np.isnan(truth) | (truth == 0)
+    return np.where(unknown, np.nan, is_within(expected, truth))
 
 
 def _later(values: FloatColumn, ahead: int) -> FloatColumn:
@@ -68,15 +68,6 @@ def _later(values: FloatColumn, ahead: int) -> FloatColumn:
     if ahead < len(values):
         found[: len(values) - ahead] = values[ahead:]
     return found
-
-
-def _centred(values: FloatColumn, half: int) -> FloatColumn:
-    """Mean of the ``half`` values before, the value itself and the ``half`` after; NaN where one is unknown."""
-    count = 2 * half + 1
-    means = np.full(len(values), np.nan)
-    if len(values) >= count:
-        means[half : len(values) - half] = trailing_mean(values, count)[count - 1 :]
-    return means
 
 
 def _seasonal(values: FloatColumn, ahead: int, step_s: int) -> FloatColumn:
