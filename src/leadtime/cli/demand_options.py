@@ -14,6 +14,8 @@ _ZONE_HELP = "Zone of times without an offset, such as Europe/Berlin; else UTC."
 
 TimeColumn = Annotated[str, typer.Option(metavar="COL", help="Column of times.")]
 ValueColumn = Annotated[str, typer.Option(metavar="COL", help="Column of demand.")]
+OptionalTimeColumn = Annotated[str | None, typer.Option(metavar="COL", help="Column of times.")]
+OptionalValueColumn = Annotated[str | None, typer.Option(metavar="COL", help="Column of demand.")]
 TimeUnit = Annotated[kinds.TimeUnit | None, typer.Option(help="Times are numbers in this unit.")]
 Start = Annotated[datetime | None, typer.Option(parser=parse_instant, metavar="TIME", help="The instant of number 0.")]
 TimeZone = Annotated[str | None, typer.Option(metavar="ZONE", help=_ZONE_HELP)]
@@ -37,3 +39,9 @@ def file_options(
         group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit,
         where=parse_where(where or ()),
     )  # fmt: skip
+
+
+def refuse_capacity(per_pod: float | None, unit: str = "") -> None:
+    """Raise typer.BadParameter for a pod that serves nothing, or endlessly much: it cannot be scaled."""
+    if per_pod is not None and not 0 < per_pod < float("inf"):
+        raise typer.BadParameter(f"--capacity-per-pod is {per_pod:g}{unit and f' {unit}'}, must be above 0 and finite")

@@ -44,8 +44,6 @@ _Gpus = Annotated[int, typer.Option("--gpus-per-pod", min=0, max=64, metavar="N"
 _CostFirst = Annotated[bool, typer.Option("--cost-first", help="Cost comes before readiness here.")]
 _Policy = Annotated[Path | None, typer.Option(metavar="FILE", help="Thresholds; 'leadtime policy show' lists them.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the findings as JSON on stdout.")]
-_TimeColumn = Annotated[str | None, typer.Option(metavar="COL", help="Column of times.")]
-_ValueColumn = Annotated[str | None, typer.Option(metavar="COL", help="Column of demand.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +73,9 @@ class DoctorRequest:
 def doctor(
     *,
     prometheus: _Prometheus = None, namespace: _Namespace = None, query: _Query = None,
-    token_file: _TokenFile = None, until: _Until = None, demand: _Demand = None, time_column: _TimeColumn = None,
-    value_column: _ValueColumn = None, time_unit: demand_options.TimeUnit = None, start: demand_options.Start = None,
+    token_file: _TokenFile = None, until: _Until = None, demand: _Demand = None,
+    time_column: demand_options.OptionalTimeColumn = None, value_column: demand_options.OptionalValueColumn = None,
+    time_unit: demand_options.TimeUnit = None, start: demand_options.Start = None,
     time_zone: demand_options.TimeZone = None, group_by: demand_options.GroupBy = None,
     aggregate: demand_options.Aggregate = None, on_duplicate: demand_options.OnDuplicate = OnDuplicate.ERROR,
     value_unit: demand_options.ValueUnit = ValueUnit.RPS, where: demand_options.Where = None,
@@ -121,8 +120,7 @@ def _check(request: DoctorRequest) -> None:
         raise typer.BadParameter("give --prometheus URL or --demand FILE: there is nothing to look at")
     if request.prometheus is None and (request.query or request.namespaces or request.token_file or request.until):
         raise typer.BadParameter("--query, --namespace, --token-file and --until are about a server: give --prometheus")
-    if request.capacity_per_pod is not None and not 0 < request.capacity_per_pod < float("inf"):
-        raise typer.BadParameter(f"--capacity-per-pod is {request.capacity_per_pod:g}, must be above 0 and finite")
+    demand_options.refuse_capacity(request.capacity_per_pod)
     if request.pod_lead_s is not None and request.lead_s is None:
         raise typer.BadParameter("--pod-lead is a part of --lead: give that too")
     if request.pod_lead_s is not None and request.lead_s is not None and request.pod_lead_s > request.lead_s:

@@ -59,22 +59,14 @@ def replay(
     """Replay a demand series beside HPA alone and beside an oracle."""
     from leadtime.cli import replay_run
 
+    demand_options.refuse_capacity(capacity_per_pod, "requests/s")
     file = demand_options.file_options(
         time_column=time_column, value_column=value_column, time_unit=time_unit, start=start, time_zone=time_zone,
         group_by=group_by, aggregate=aggregate, on_duplicate=on_duplicate, value_unit=value_unit, where=where,
     )  # fmt: skip
     options = ReplayOptions(
-        demand=demand, file=file, capacity_per_pod_rps=_positive(capacity_per_pod), scenario=scenario,
+        demand=demand, file=file, capacity_per_pod_rps=capacity_per_pod, scenario=scenario,
         policy_path=policy, kill_at=kill_at, warm_up=WARM_UP if warm_up is None else warm_up, seed=seed, out=out,
         json=json, risk_model=risk_model,
     )  # fmt: skip
     replay_run.run(options)
-
-
-def _positive(capacity_per_pod_rps: float) -> float:
-    """A pod that serves nothing, or endlessly much, cannot be scaled."""
-    if not 0 < capacity_per_pod_rps < float("inf"):
-        raise typer.BadParameter(
-            f"--capacity-per-pod is {capacity_per_pod_rps:g} requests/s, must be above 0 and finite"
-        )
-    return capacity_per_pod_rps

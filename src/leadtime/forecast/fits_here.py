@@ -126,11 +126,15 @@ def judge_fit(seen: Observed) -> FitsHere:
     return FitsHere(name=seen.name, fit=gravest.fit, sentence=sentence, findings=findings)
 
 
+def _unknown(check: str, limit: float, unit: str, sentence: str) -> FitFinding:
+    return FitFinding(check=check, fit=Fit.NOT_KNOWN, number=None, limit=limit, unit=unit, sentence=sentence)
+
+
 def _lead(seen: Observed) -> FitFinding:
     lead = seen.lead
     if lead is None:
         text = "how long a new node takes is not known; give a ledger (--ledger) or say it (--lead 40m)"
-        return FitFinding(check="lead", fit=Fit.NOT_KNOWN, number=None, limit=SLOW_FROM_S, unit="s", sentence=text)
+        return _unknown("lead", SLOW_FROM_S, "s", text)
     if lead.total_s <= FAST_S:
         fit, text = Fit.DOES_NOT_FIT, f"more pods are ready in {lead.total_s:.0f} s: the HPA alone is quick enough"
     elif lead.total_s <= SLOW_FROM_S:
@@ -153,9 +157,7 @@ def _random(seen: Observed) -> FitFinding:
     found = seen.explained
     if found is None:
         text = "whether demand is random is not known: two days of buckets are needed"
-        return FitFinding(
-            check="random", fit=Fit.NOT_KNOWN, number=None, limit=RANDOM_RATIO, unit="ratio", sentence=text
-        )
+        return _unknown("random", RANDOM_RATIO, "ratio", text)
     numbers = (
         f"{found.by} explains {found.ratio:.0%} ({found.lower:.0%} to {found.upper:.0%}) of the variation "
         f"{found.ahead_s / 60:g} min ahead, over {found.buckets:,} buckets; up to {RANDOM_RATIO:.0%} counts as random"
@@ -171,9 +173,7 @@ def _gain(seen: Observed) -> FitFinding:
     hpa = seen.hpa
     if hpa is None:
         text = "what the HPA alone leaves short is not known: it takes a lead and a day of demand"
-        return FitFinding(
-            check="gain", fit=Fit.NOT_KNOWN, number=None, limit=LEAST_SHORT_MIN, unit="minutes", sentence=text
-        )
+        return _unknown("gain", LEAST_SHORT_MIN, "minutes", text)
     numbers = (
         f"with {hpa.lead_s / 60:.3g} min until a pod is ready and {hpa.capacity_per_pod:.4g} a pod "
         f"({hpa.capacity_told_by}) the HPA alone would have been short for {hpa.short_minutes:,} minutes in "
@@ -240,7 +240,7 @@ def _foreseen(seen: Observed) -> FitFinding:
     one = None if found is None or lead_s is None else found.at(lead_s)
     if found is None or one is None or lead_s is None:
         text = "how far demand can be foreseen is not known" + ("" if found is None else f": {found.sentence}")
-        return FitFinding(check="foreseen", fit=Fit.NOT_KNOWN, number=None, limit=limit, unit="s", sentence=text)
+        return _unknown("foreseen", limit, "s", text)
     fits = one.foreseen and not is_random(seen.explained)
     text = (
         f"at the lead of {lead_s / 60:.3g} min demand is {'' if fits else 'not '}foreseen: "

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from leadtime.cli import demand_options
-from leadtime.cli.forecast import demand_source
+from leadtime.cli.forecast import demand_source, model_options
 from leadtime.cli.forecast.demand_source import ServerQuery
 from leadtime.cli.options import parse_duration, parse_folder
 from leadtime.sources.demand_file_options import DemandFileOptions, OnDuplicate, ValueUnit
@@ -32,7 +32,6 @@ _Capacity = Annotated[float | None, typer.Option(metavar="RPS", help=_CAPACITY_H
 _TestShare = Annotated[
     float, typer.Option(min=0.05, max=0.95, metavar="RATIO", help="The last share of the time is the test.")
 ]
-_Models = Annotated[str | None, typer.Option(metavar="NAMES", help="Only these, with commas; and the naive two.")]
 _LSTM_HELP = "With the recurrent network bi_lstm, which takes minutes (extra lstm)."
 _Lstm = Annotated[bool, typer.Option("--lstm", help=_LSTM_HELP)]
 _Budget = Annotated[
@@ -41,7 +40,6 @@ _Budget = Annotated[
 _LABELS_HELP = "Surges a person marked: CSV with columns start and end."
 _Labels = Annotated[Path | None, typer.Option(metavar="FILE", help=_LABELS_HELP)]
 _LabelColumn = Annotated[str | None, typer.Option(metavar="COL", help="... or a column of FILE, 1 where labelled.")]
-_Seed = Annotated[int, typer.Option(min=0, help="Which draw; equal seeds give equal numbers.")]
 _Out = Annotated[
     Path | None, typer.Option(parser=parse_folder, metavar="DIR", help="Folder for backtest.json and backtest.html.")
 ]
@@ -72,16 +70,16 @@ class BacktestRequest:
 def backtest(
     *,
     file: demand_source.File = None, prometheus: demand_source.Prometheus = None,
-    query: demand_source.Query = None, time_column: demand_source.TimeColumn = None,
-    value_column: demand_source.ValueColumn = None, horizon: _Horizon = None, lead: _Lead = None,
-    capacity_per_pod: _Capacity = None, test_share: _TestShare = 0.4, models: _Models = None,
+    query: demand_source.Query = None, time_column: demand_options.OptionalTimeColumn = None,
+    value_column: demand_options.OptionalValueColumn = None, horizon: _Horizon = None, lead: _Lead = None,
+    capacity_per_pod: _Capacity = None, test_share: _TestShare = 0.4, models: model_options.Models = None,
     lstm: _Lstm = False, labels: _Labels = None, label_column: _LabelColumn = None, fit_budget: _Budget = None,
     time_unit: demand_options.TimeUnit = None, start: demand_source.Start = None,
     end: demand_source.End = None, token_file: demand_source.TokenFile = None,
     time_zone: demand_options.TimeZone = None, group_by: demand_options.GroupBy = None,
     aggregate: demand_options.Aggregate = None, on_duplicate: demand_options.OnDuplicate = OnDuplicate.ERROR,
-    value_unit: demand_options.ValueUnit = ValueUnit.RPS, where: demand_options.Where = None, seed: _Seed = 0,
-    out: _Out = None, json: _Json = False,
+    value_unit: demand_options.ValueUnit = ValueUnit.RPS, where: demand_options.Where = None,
+    seed: model_options.Seed = 0, out: _Out = None, json: _Json = False,
 ) -> None:  # fmt: skip
     """Judge every model on a demand series, beside naive and ceiling, and pick a champion or none."""
     from leadtime.cli.forecast import backtest_run
@@ -102,26 +100,15 @@ def backtest(
     asked = BacktestRequest(
         path=file, file=options, server=server, horizon=TEN_MINUTES if horizon is None else horizon,
         lead=FORTY_MINUTES if lead is None else lead,
-        capacity_per_pod=capacity_per_pod, test_share=test_share, models=model_names(models), lstm=lstm, labels=labels,
-        label_column=label_column, fit_budget=FIVE_MINUTES if fit_budget is None else fit_budget, seed=seed,
-        out=out, json=json,
+        capacity_per_pod=capacity_per_pod, test_share=test_share, models=model_options.model_names(models),
+        lstm=lstm, labels=labels, label_column=label_column, seed=seed, out=out, json=json,
+        fit_budget=FIVE_MINUTES if fit_budget is None else fit_budget,
     )  # fmt: skip
     backtest_run.run(asked)
 
 
 def _refuse_senseless(capacity_per_pod: float | None, labels: Path | None, label_column: str | None) -> None:
     """Raise typer.BadParameter for a pod that serves nothing or all, and for two kinds of labels at once."""
-    if capacity_per_pod is not None and not 0 < capacity_per_pod < float("inf"):
-        raise typer.BadParameter(f"--capacity-per-pod is {capacity_per_pod:g}, must be above 0 and finite")
+    demand_options.refuse_capacity(capacity_per_pod)
     if labels is not None and label_column is not None:
         raise typer.BadParameter("--labels and --label-column exclude each other")
-
-
-def model_names(models: str | None) -> tuple[str, ...] | None:
-    """The names between commas; None for none asked."""
-    if models is None:
-        return None
-    names = tuple(name.strip() for name in models.split(",") if name.strip())
-    if not names:
-        raise typer.BadParameter("--models names no model; write --models last_value,ets")
-    return names

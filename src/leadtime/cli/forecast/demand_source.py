@@ -32,8 +32,6 @@ End = Annotated[
     datetime | None, typer.Option(parser=parse_instant, metavar="TIME", help="With --prometheus: now if left out.")
 ]
 TokenFile = Annotated[Path | None, typer.Option(metavar="FILE", help="With --prometheus: sent as bearer token.")]
-TimeColumn = Annotated[str | None, typer.Option(metavar="COL", help="Column of times.")]
-ValueColumn = Annotated[str | None, typer.Option(metavar="COL", help="Column of demand.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

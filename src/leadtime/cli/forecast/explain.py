@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from leadtime.cli import demand_options
+from leadtime.cli.forecast import model_options
 from leadtime.cli.options import parse_duration, parse_instant
 from leadtime.sources.demand_file_options import DemandFileOptions, OnDuplicate, ValueUnit
 
@@ -22,8 +23,6 @@ _At = Annotated[datetime | None, typer.Option(parser=parse_instant, metavar="TIM
 _Horizon = Annotated[
     timedelta | None, typer.Option(parser=parse_duration, metavar="DURATION", help="So far ahead; 10m if left out.")
 ]
-_Models = Annotated[str | None, typer.Option(metavar="NAMES", help="Only these, with commas; and the naive two.")]
-_Seed = Annotated[int, typer.Option(min=0, help="Which draw; equal seeds give equal numbers.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the explanation as JSON on stdout.")]
 
 
@@ -47,7 +46,7 @@ def explain(
     value_column: demand_options.ValueColumn,
     at: _At = None,
     horizon: _Horizon = None,
-    models: _Models = None,
+    models: model_options.Models = None,
     time_unit: demand_options.TimeUnit = None,
     start: demand_options.Start = None,
     time_zone: demand_options.TimeZone = None,
@@ -56,12 +55,11 @@ def explain(
     on_duplicate: demand_options.OnDuplicate = OnDuplicate.ERROR,
     value_unit: demand_options.ValueUnit = ValueUnit.RPS,
     where: demand_options.Where = None,
-    seed: _Seed = 0,
+    seed: model_options.Seed = 0,
     json: _Json = False,
 ) -> None:
     """Say why the forecast at a time is what it is, and what would have to be true for more."""
     from leadtime.cli.forecast import explain_run
-    from leadtime.cli.forecast.backtest import model_names
 
     options = demand_options.file_options(
         time_column=time_column, value_column=value_column, time_unit=time_unit, start=start, time_zone=time_zone,
@@ -69,6 +67,6 @@ def explain(
     )  # fmt: skip
     asked = ExplainRequest(
         path=file, file=options, at=at, horizon=timedelta(minutes=10) if horizon is None else horizon,
-        models=model_names(models), seed=seed, json=json,
+        models=model_options.model_names(models), seed=seed, json=json,
     )  # fmt: skip
     explain_run.run(asked)

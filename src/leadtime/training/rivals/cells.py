@@ -1,5 +1,6 @@
 """What most rivals share: the memory of five-minute means, asked for a whole series at each origin; and refusals."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -16,7 +17,7 @@ MAX_DAYS = 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfCells:
+class OfCells(ABC):
     """A rival that is given the newest ``window_days`` of cells, gaps filled, and says the cells that follow."""
 
     name: str
@@ -47,9 +48,9 @@ class OfCells:
         said = self.following(window, state.first + len(state.cells), cells_ahead(steps))
         return point(np.maximum(0.0, to_minutes(said, state, steps)))
 
+    @abstractmethod
     def following(self, window: FloatColumn, cell: int, count: int) -> FloatColumn:
         """The ``count`` cells after ``window``; the first of them is number ``cell`` (epoch_s // 300)."""
-        raise NotImplementedError
 
 
 def absent(name: str, *modules: str) -> NotFitted | None:
